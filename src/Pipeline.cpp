@@ -113,7 +113,7 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   options.savesMemory = context.optLevel >= 2 && context.target.global.bytes != 0;
   passes.addPass(graph::createGraphFuseKernels(options));
   passes.addPass(graph::createGraphScheduleUpdates());
-  if (context.optLevel >= 2 && !context.target.mainMemories.empty()) {
+  if (context.optLevel >= 2 && !context.target.mainMemories.empty() && context.target.takes(target::partsDecision)) {
     const target::Memory &near = context.target.mainMemories.front();
     passes.addPass(
         graph::createGraphSplitBatches({static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0}));

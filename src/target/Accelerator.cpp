@@ -50,7 +50,8 @@ std::vector<std::string> acceleratorTargets() {
 }
 
 std::optional<Expected<TargetInfo>> resolveAccelerator(StringRef text) {
-  auto [name, configuration] = text.split(':');
+  auto [machine, changes] = text.split(',');
+  auto [name, configuration] = machine.trim().split(':');
   const Accelerator *accelerator = find([&](const Accelerator &each) { return each.name == name; });
   if (!accelerator)
     return std::nullopt;
@@ -59,7 +60,21 @@ std::optional<Expected<TargetInfo>> resolveAccelerator(StringRef text) {
                                      "hint: configurations: {3}",
                                      text, name, configuration, join(accelerator->configurations, ", ")));
   TargetInfo target = accelerator->describe(configuration);
+  for (StringRef change : split(changes, ',')) {
+    change = change.trim();
+    if (change.empty() && changes.empty())
+      break;
+    if (!change.starts_with("-") || !is_contained(accelerator->decisions, change.drop_front()))
+      return createStringError(formatv("target '{0}': expected '-' and a decision to leave out, got '{1}'\n"
+                                       "hint: decisions: {2}",
+                                       text, change, join(accelerator->decisions, ", ")));
+    if (target.takes(change.drop_front()))
+      target.leftOut.push_back(change.drop_front().str());
+  }
+  sort(target.leftOut);
   target.name = targetName(*accelerator, configuration);
+  for (StringRef decision : target.leftOut)
+    target.name += ",-" + decision.str();
   target.code.accelerator = name.str();
   return target;
 }

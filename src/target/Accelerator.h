@@ -26,6 +26,8 @@ struct Accelerator {
   llvm::StringRef ending;                             ///< of the names of its programs
   /// Everything but the name of the target and of the accelerator.
   TargetInfo (*describe)(llvm::StringRef configuration);
+  /// What `quoin:c8,-parts` can leave out (Machine::leftOut), those of Machine.h included.
+  llvm::ArrayRef<llvm::StringLiteral> decisions = {};
 };
 
 /// Those of Accelerators.def, then those that were added.
@@ -39,7 +41,8 @@ const Accelerator *acceleratorOfFile(llvm::StringRef path);
 
 /// "quoin:t1", ...
 std::vector<std::string> acceleratorTargets();
-/// nullopt: the text names no accelerator. Errors: unknown configuration, features behind it.
+/// `quoin:c8`, or `quoin:c8,-parts,-residency` without these decisions. nullopt: the text names no accelerator. Errors:
+/// unknown configuration, unknown decision, anything else behind it.
 std::optional<llvm::Expected<TargetInfo>> resolveAccelerator(llvm::StringRef text);
 
 } // namespace perpend::target

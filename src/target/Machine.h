@@ -66,6 +66,10 @@ inline constexpr llvm::StringLiteral roundToBF16Function = "perpend.round_to_bf1
 /// (x: f32) -> i16: the bits of x as f16, rounded to nearest even.
 inline constexpr llvm::StringLiteral roundToF16Function = "perpend.round_to_f16";
 
+/// Decisions about values of main in nearer memories (Machine::mainMemories): which of them lie there, and whether
+/// chains of kernels run for parts of a batch, so that more of them do.
+inline constexpr llvm::StringLiteral residencyDecision = "residency", partsDecision = "parts";
+
 struct Machine {
   std::string name;
   std::vector<std::string> features;  ///< what intrinsics may require
@@ -92,6 +96,10 @@ struct Machine {
   /// and write results.
   std::vector<std::string> reads = {hostMemory.str()}, writes = {hostMemory.str()};
 
+  /// Decisions that the compiler does not take, by the names that the machine's description lists: a measurement
+  /// leaves one out to see what it is worth.
+  std::vector<std::string> leftOut;
+
   unsigned pointerBytes = 8;
   unsigned vectorBytes = 0; ///< 0: no vectors
   unsigned vectorRegisters = 0;
@@ -108,6 +116,7 @@ struct Machine {
   bool hasFeature(llvm::StringRef feature) const { return llvm::is_contained(features, feature); }
   bool hasUnit(llvm::StringRef unit) const { return llvm::is_contained(units, unit); }
   bool hasFunction(llvm::StringRef function) const { return llvm::is_contained(functions, function); }
+  bool takes(llvm::StringRef decision) const { return !llvm::is_contained(leftOut, decision); }
 
   /// The device of this name, the link between two memories; null: there is none.
   const Machine *device(llvm::StringRef device) const;

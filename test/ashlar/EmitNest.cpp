@@ -180,6 +180,8 @@ void Emitter::emitTile() {
 }
 
 std::string Emitter::emit() {
+  if (nest.rows)
+    return "rows of a table that data chooses";
   const bool isSum = !nest.combine || (nest.combine == Function::add && nest.initial == 0);
   const bool isCopy = !nest.combine && nest.nodes[nest.value].kind == Node::Load && sizeOf(nest.type) == elementBytes &&
                       nest.nodes[nest.value].type == nest.type;

@@ -13,7 +13,8 @@
 //   the entry's strategy. Without a size that is a number it fits only where there
 //   is no end.
 //
-// A buffer with host.pinned, and one that the host itself touches, stays.
+// A buffer with host.pinned, and one that the host itself touches, stays, and so
+// do all if the machine leaves this decision out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +41,7 @@ struct PlaceValues : perpend::host::impl::HostPlaceValuesBase<PlaceValues> {
   using HostPlaceValuesBase::HostPlaceValuesBase;
 
   void runOnOperation() override {
-    if (target.mainMemories.empty())
+    if (target.mainMemories.empty() || !target.takes(target::residencyDecision))
       return;
     for (auto entry : getOperation().getOps<EntryOp>()) {
       for (auto buffer : entry.getBody().getOps<BufferOp>())

@@ -31,6 +31,7 @@ struct Affine {
   int64_t base = 0;
   std::map<unsigned, int64_t> terms; ///< digit -> coefficient, none of them 0
 
+  bool operator==(const Affine &) const = default;
   static Affine ofDigit(unsigned digit) { return {0, {{digit, 1}}}; }
   Affine &add(const Affine &other, int64_t factor = 1);
   /// Least and greatest value in a box.

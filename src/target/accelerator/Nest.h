@@ -58,6 +58,13 @@ struct Border {
   std::vector<std::pair<int64_t, int64_t>> iterations;
 };
 
+/// Of a nest that moves rows of a table: its value, an I32, is the number of a row, whose elements are those of the
+/// last loop. The value does not change along that loop.
+struct Rows {
+  unsigned table = 0; ///< its buffer
+  int64_t count = 0;  ///< of the table
+};
+
 struct Nest {
   std::string name;
   std::vector<Loop> loops; ///< the outermost first; none of one iteration
@@ -70,6 +77,7 @@ struct Nest {
   bool continues = false;   ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of the result
   std::vector<Border> borders = {};
+  std::optional<Rows> rows = {}; ///< then the value is no element, but chooses them
 };
 
 /// Whether a node is its operand's bits, as another type.

@@ -147,8 +147,8 @@ bool BodyReader::visitLogic(Operation *op) {
   const bool isAnd = isa<arith::AndIOp>(op), isOr = isa<arith::OrIOp>(op);
   Function function = isAnd ? Function::and_ : isOr ? Function::or_ : Function::xor_;
   if (!op->getResult(0).getType().isInteger(1))
-    return apply(op->getResult(0), function, typeOf(op->getResult(0).getType()),
-                 {op->getOperand(0), op->getOperand(1)});
+    return visitWide(op) || apply(op->getResult(0), function, typeOf(op->getResult(0).getType()),
+                                  {op->getOperand(0), op->getOperand(1)});
   auto decided = [&](mlir::Value value) {
     std::optional<bool> truth = truthOf(value);
     return truth ? Known(*truth) : values.lookup(value);
@@ -181,8 +181,11 @@ bool BodyReader::visitSelect(Operation *op) {
 }
 
 bool BodyReader::choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other) {
-  if (typeOf(result.getType()) == DType::None)
-    return chooseBits(result, condition, one, other);
+  if (typeOf(result.getType()) == DType::None) {
+    auto isWide = [&](mlir::Value value) { return std::holds_alternative<Wide>(values.lookup(value)); };
+    return ((isWide(one) || isWide(other)) && visitWide(result.getDefiningOp())) ||
+           chooseBits(result, condition, one, other);
+  }
   return apply(result, Function::sel, typeOf(result.getType()), {condition, one, other});
 }
 
@@ -261,6 +264,8 @@ bool BodyReader::visitCast(Operation *op) {
     std::optional<unsigned> number = isa<FloatType>(type) && isSigned ? numberOf(*index, to) : std::nullopt;
     return number ? (values[op->getResult(0)] = *number, true) : refuse("a conversion of an index");
   }
+  if (visitWide(op))
+    return true;
   std::optional<unsigned> node = nodeOf(op->getOperand(0));
   if (!node || nodes[*node].type == DType::None)
     return refuse("a conversion of an element of a type that no unit has");
@@ -324,6 +329,8 @@ bool BodyReader::visitCompareNumbers(Operation *op) {
       return refuse("a comparison that no unit has");
     }
   }
+  if (visitWide(op))
+    return true;
   const arith::CmpIPredicate predicate = cast<arith::CmpIOp>(op).getPredicate();
   const bool isUnsigned = isOfUnsigned(op),
              isSame = predicate == arith::CmpIPredicate::eq || predicate == arith::CmpIPredicate::ne;
@@ -349,6 +356,8 @@ bool BodyReader::visitArithmetic(Operation *op) {
     if (std::optional<Affine> index = affineResult(op))
       return values[op->getResult(0)] = *index, true;
     if (std::holds_alternative<std::monostate>(view.refinement) && sample(op))
+      return true;
+    if (visitWide(op))
       return true;
     if (op->getResult(0).getType().isIndex())
       return refuse("an index that is not affine: " + op->getName().getStringRef());
@@ -443,6 +452,8 @@ bool BodyReader::visitLoad(tile::LoadOp load) {
   std::optional<ElementAt> element = elementAt(load.getBuffer(), load.getIndices(), load.getVariables());
   if (!element)
     return refuse("an address that is not affine");
+  if (element->isChosen())
+    return visitRowLoad(load, std::move(*element));
   if (std::shared_ptr<Samples> samples = samplesOf(load, *element))
     return values[load] = std::move(samples), true;
   Node node;
@@ -457,8 +468,20 @@ bool BodyReader::visitLoad(tile::LoadOp load) {
 bool BodyReader::visitStore(tile::StoreOp store) {
   std::optional<ElementAt> element = elementAt(store.getBuffer(), store.getIndices(), store.getVariables());
   const Type type = store.getBuffer().getType().getElementType();
+  const Known known = values.lookup(store.getValue());
+  const unsigned *moved = std::get_if<unsigned>(&known);
+  if (std::optional<Wide> wide =
+          element && typeOf(type) == DType::None && !moved ? wideOf(store.getValue()) : std::nullopt) {
+    const Type word = IntegerType::get(type.getContext(), 32);
+    for (int64_t number : {0, 1}) {
+      ElementAt at{element->buffer, {}};
+      at.offset.add(element->offset, 2).base += number;
+      stores.push_back({number ? wide->high : wide->low, std::move(at), word});
+    }
+    return true;
+  }
   std::optional<unsigned> value = nodeOf(store.getValue());
-  if (!element)
+  if (!element || element->isChosen())
     return refuse("a result whose address is not affine");
   if (!value || (typeOf(type) == DType::None && !areSameBits(elementTypes[*value], type)))
     return refuse("a result whose type no unit has");

@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <limits>
 #include <memory>
 
 namespace perpend::accelerator {
@@ -34,24 +35,45 @@ std::string bytesOfNumbers(DType type, int64_t first, int64_t count);
 /// A number as it lies in memory.
 void appendBytes(std::string &bytes, mlir::Attribute number);
 
+/// The quotient of an affine index and a number, or the rest.
+struct Division {
+  Affine dividend;
+  int64_t divisor = 1;
+  bool isRest = false;
+};
+
 /// A function of one iterator that is not affine: its value for each iteration.
 struct Samples {
   unsigned iterator = 0;
   std::vector<mlir::Attribute> values;
+  std::optional<Division> division = {}; ///< where it is one, and the dividend not below 0
+};
+
+/// An integer of 64 bits, or an index that data decides: two nodes of I32, and between which numbers it is.
+struct Wide {
+  unsigned low = 0, high = 0;
+  int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
 };
 
 /// An element of a buffer, over digits.
 struct ElementAt {
   unsigned buffer = 0;
   Affine offset;
+  /// What data adds to the offset, each so many times.
+  std::vector<std::pair<Wide, int64_t>> chosen = {};
+  /// Of a load: a node, the number of the row of so many elements in which the element is, at `offset`.
+  std::optional<unsigned> row = {};
+  int64_t rowElements = 1;
 
+  bool isChosen() const { return !chosen.empty() || row; }
   bool operator==(const ElementAt &other) const {
-    return buffer == other.buffer && offset.base == other.offset.base && offset.terms == other.offset.terms;
+    return !isChosen() && !other.isChosen() && buffer == other.buffer && offset.base == other.offset.base &&
+           offset.terms == other.offset.terms;
   }
 };
 
 /// What a value of the body is in one box.
-using Known = std::variant<std::monostate, unsigned /*node*/, Affine /*index*/, bool, std::shared_ptr<Samples>>;
+using Known = std::variant<std::monostate, unsigned /*node*/, Affine /*index*/, bool, std::shared_ptr<Samples>, Wide>;
 
 /// Reads the body of a block in one box of its iterators.
 class BodyReader {
@@ -113,6 +135,23 @@ private:
   std::optional<bool> truthOf(mlir::Value condition);
   /// What is known as an affine index, or is a constant.
   std::optional<Affine> indexOf(mlir::Value value);
+  /// What is known as two words, or can be. nullopt: it is no integer of 64 bits, or the units do not have it.
+  std::optional<Wide> wideOf(mlir::Value value);
+  Wide wideNumber(int64_t number);
+  std::optional<Wide> wideLoad(unsigned node);
+  unsigned lessOf(const Wide &a, const Wide &b);
+  unsigned comparisonOf(mlir::arith::CmpIPredicate predicate, const Wide &a, const Wide &b);
+  std::optional<Wide> wideChoice(mlir::Value condition, const Wide &one, const Wide &other);
+  /// Of integers of 64 bits, or of indices that data decides. False: it is no such operation.
+  bool visitWide(mlir::Operation *op);
+  std::optional<Wide> wideResult(mlir::Operation *op);
+  unsigned applied(Function function, DType type, std::initializer_list<unsigned> operands);
+  unsigned wordOf(int64_t number);
+  /// A load whose address data decides: from a row of a table.
+  bool visitRowLoad(tile::LoadOp load, ElementAt element);
+  void findDigits(unsigned node, std::vector<bool> &digits) const;
+  std::optional<Wide> chosenBy(mlir::Value index) const;
+  std::optional<Affine> dividendOf(mlir::Value outer, mlir::Value inner, int64_t size) const;
   std::optional<ElementAt> elementAt(mlir::Value buffer, graph::ShapeAttr indices, mlir::ValueRange variables);
   std::optional<unsigned> nodeOf(mlir::Value value);
   std::optional<unsigned> elementOf(const Samples &samples, mlir::Type type);

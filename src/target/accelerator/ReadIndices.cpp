@@ -40,6 +40,38 @@ std::optional<Affine> BodyReader::evaluate(const SymbolicInt &value, ValueRange 
   });
 }
 
+/// The variable that an index is and nothing else; null: it is something else.
+static mlir::Value variableOf(const SymbolicInt &index, ValueRange variables) {
+  if (index.isPoison() || index.terms().size() != 1 || index.terms()[0].coefficient != 1 ||
+      index.terms()[0].factors.size() != 1)
+    return {};
+  const support::SymbolicFactor &factor = index.terms()[0].factors[0];
+  StringRef name = factor.atom.kind() == support::SymbolicAtomKind::Symbol ? factor.atom.name() : StringRef();
+  unsigned number = 0;
+  return factor.power != 1 || !name.consume_front("%") || name.getAsInteger(10, number) ? mlir::Value()
+                                                                                        : variables[number];
+}
+
+std::optional<Wide> BodyReader::chosenBy(mlir::Value index) const {
+  const Known known = index ? values.lookup(index) : Known();
+  const Wide *wide = std::get_if<Wide>(&known);
+  return wide ? std::optional(*wide) : std::nullopt;
+}
+
+/// x of x / size and x mod size, the indices of two dimensions of which the second has that size.
+std::optional<Affine> BodyReader::dividendOf(mlir::Value outer, mlir::Value inner, int64_t size) const {
+  auto divisionOf = [&](mlir::Value index) {
+    const Known known = index ? values.lookup(index) : Known();
+    const auto *samples = std::get_if<std::shared_ptr<Samples>>(&known);
+    return samples ? (*samples)->division : std::nullopt;
+  };
+  const std::optional<Division> quotient = divisionOf(outer), rest = divisionOf(inner);
+  if (!quotient || !rest || quotient->isRest || !rest->isRest || quotient->divisor != size || rest->divisor != size ||
+      quotient->dividend != rest->dividend || quotient->dividend.rangeIn(view.box).first < 0)
+    return std::nullopt;
+  return quotient->dividend;
+}
+
 std::optional<ElementAt> BodyReader::elementAt(mlir::Value buffer, graph::ShapeAttr indices, ValueRange variables) {
   ElementAt element;
   auto number = buffers.find(buffer);
@@ -47,10 +79,30 @@ std::optional<ElementAt> BodyReader::elementAt(mlir::Value buffer, graph::ShapeA
     return std::nullopt;
   element.buffer = number->second;
   auto type = cast<tile::BufferType>(buffer.getType());
-  for (auto [extent, index] : llvm::zip_equal(type.extents(), indices.values())) {
-    std::optional<Affine> size = evaluate(extent, {}), at = evaluate(index, variables);
-    if (!size || !at)
+  const graph::Shape extents = type.extents(), list(indices.values());
+  for (unsigned dim = 0; dim < list.size(); ++dim) {
+    std::optional<Affine> size = evaluate(extents[dim], {}), at;
+    const mlir::Value variable = variableOf(list[dim], variables);
+    if (std::optional<Affine> inner = size && dim + 1 < list.size() ? evaluate(extents[dim + 1], {}) : std::nullopt)
+      if (std::optional<Affine> both = dividendOf(variable, variableOf(list[dim + 1], variables), inner->base)) {
+        for (auto &[wide, scale] : element.chosen)
+          scale *= size->base * inner->base;
+        element.offset = Affine().add(element.offset, size->base * inner->base).add(*both);
+        ++dim;
+        continue;
+      }
+    if (!size)
       return std::nullopt;
+    for (auto &[wide, scale] : element.chosen)
+      scale *= size->base;
+    if (std::optional<Wide> wide = chosenBy(variable)) {
+      if (wide->least < 0 || wide->most >= size->base)
+        return std::nullopt;
+      element.chosen.emplace_back(*wide, 1);
+      at = Affine();
+    } else if (!(at = evaluate(list[dim], variables))) {
+      return std::nullopt;
+    }
     Affine scaled;
     scaled.add(element.offset, size->base).add(*at);
     element.offset = std::move(scaled);
@@ -228,6 +280,8 @@ bool fits(const Affine &index, const Box &box, Type type) {
 /// Between indices and integers.
 bool BodyReader::visitIndexCast(Operation *op) {
   std::optional<Affine> index = indexOf(op->getOperand(0));
+  if (!index && visitWide(op))
+    return true;
   if (!index || !fits(*index, view.box, op->getResult(0).getType()))
     return refuse("an index that data decides");
   return values[op->getResult(0)] = *index, true;

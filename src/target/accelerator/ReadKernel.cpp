@@ -51,6 +51,9 @@ private:
   static bool isCut(tile::BlockOp block, const AffineView &view);
   Nest nestOf(tile::BlockOp block, const AffineView &view, const std::vector<Node> &nodes, ArrayRef<ElementAt> loads,
               const BodyReader::Store &store) const;
+  /// Loads from rows that data chooses: nests that bring their elements before, from where `nest` reads them.
+  bool addRows(const BodyReader &reader, Nest &nest);
+  unsigned bufferOf(DType type, int64_t elements);
   void notePart(const BodyReader &reader, size_t before);
   void joinParts(tile::BlockOp block, const std::vector<Digit> &digits);
   bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
@@ -187,6 +190,8 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
     nest.continues = isCut(block, view);
     needsBeginning |= nest.continues;
   }
+  if (addRows(reader, nest))
+    return true;
   if (nest.type == DType::None)
     addMove(std::move(nest), store.type);
   else
@@ -195,6 +200,111 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
       kernel.nests.push_back(std::move(each));
     }
   return true;
+}
+
+unsigned KernelReader::bufferOf(DType type, int64_t elements) {
+  kernel.buffers.push_back({type, elements, sizeOf(type), {}});
+  return static_cast<unsigned>(kernel.buffers.size() - 1);
+}
+
+/// The nodes of which this one is computed.
+static std::vector<bool> nodesBehind(const Nest &nest, unsigned node) {
+  std::vector<bool> isUsed(nest.nodes.size());
+  isUsed[node] = true;
+  for (size_t number = node + 1; number-- > 0;)
+    if (isUsed[number])
+      for (unsigned operand : nest.nodes[number].operands)
+        isUsed[operand] = true;
+  return isUsed;
+}
+
+/// Strides of a dense buffer over these loops, of elements of so many.
+static SmallVector<int64_t, 6> denseStrides(const Nest &nest, ArrayRef<unsigned> loops, int64_t elements) {
+  SmallVector<int64_t, 6> strides(loops.size());
+  for (size_t at = loops.size(); at-- > 0; elements *= nest.loops[loops[at]].extent)
+    strides[at] = elements;
+  return strides;
+}
+
+static SmallVector<int64_t, 6> stridesOf(const Access &access, ArrayRef<unsigned> loops) {
+  SmallVector<int64_t, 6> strides;
+  for (unsigned loop : loops)
+    strides.push_back(access.strides[loop]);
+  return strides;
+}
+
+/// True: the nest only moves elements of the rows, which do that by themselves.
+bool KernelReader::addRows(const BodyReader &reader, Nest &nest) {
+  for (unsigned number = 0; number < nest.nodes.size(); ++number) {
+    const ElementAt &element = reader.loads[number];
+    if (nest.nodes[number].kind != Node::Load || !element.row)
+      continue;
+    const std::vector<bool> isUsed = nodesBehind(nest, *element.row);
+    SmallVector<unsigned> loops, inRow;
+    for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
+      const bool isOfIndex = llvm::any_of(llvm::enumerate(nest.nodes), [&](const auto &node) {
+        return isUsed[node.index()] && node.value().kind == Node::Load && node.value().access.strides[loop];
+      });
+      if (isOfIndex)
+        loops.push_back(loop);
+      else if (nest.nodes[number].access.strides[loop])
+        inRow.push_back(loop);
+    }
+    int64_t count = 1;
+    for (unsigned loop : loops)
+      count *= nest.loops[loop].extent;
+
+    Nest index;
+    index.name = nest.name + "_rows";
+    index.nodes = nest.nodes;
+    for (auto [node, used] : llvm::zip_equal(index.nodes, isUsed)) {
+      if (!used)
+        node = Node();
+      else if (node.kind == Node::Load)
+        node.access.strides = stridesOf(node.access, loops);
+    }
+    index.value = *element.row;
+    index.type = DType::I32;
+    for (unsigned loop : loops)
+      index.loops.push_back({nest.loops[loop].extent});
+    index.store = {bufferOf(DType::I32, count), 0, denseStrides(nest, loops, 1)};
+
+    Nest rows;
+    rows.name = nest.name + "_rows";
+    rows.loops = index.loops;
+    rows.loops.push_back({element.rowElements});
+    rows.nodes.emplace_back();
+    rows.nodes[0].kind = Node::Load;
+    rows.nodes[0].type = DType::I32;
+    rows.nodes[0].access = index.store;
+    rows.nodes[0].access.strides.push_back(0);
+    rows.type = nest.nodes[number].type;
+    rows.rows = Rows{nest.nodes[number].access.buffer,
+                     kernel.buffers[nest.nodes[number].access.buffer].elements / element.rowElements};
+    const bool isMove = !nest.combine && nest.value == number && nest.type == rows.type &&
+                        loops.size() + inRow.size() == nest.loops.size() && llvm::all_of(inRow, [&](unsigned loop) {
+                          return nest.store.strides[loop] == nest.nodes[number].access.strides[loop];
+                        });
+    Access brought{0, 0, SmallVector<int64_t, 6>(nest.loops.size())};
+    if (isMove) {
+      rows.store = {nest.store.buffer, nest.store.base, stridesOf(nest.store, loops)};
+    } else {
+      rows.store = {bufferOf(rows.type, count * element.rowElements), 0,
+                    denseStrides(nest, loops, element.rowElements)};
+      brought.buffer = rows.store.buffer;
+      for (auto [loop, stride] : llvm::zip_equal(loops, rows.store.strides))
+        brought.strides[loop] = stride;
+      for (unsigned loop : inRow)
+        brought.strides[loop] = nest.nodes[number].access.strides[loop];
+    }
+    rows.store.strides.push_back(1);
+    nest.nodes[number].access = brought;
+    kernel.nests.push_back(std::move(index));
+    kernel.nests.push_back(std::move(rows));
+    if (isMove)
+      return true;
+  }
+  return false;
 }
 
 /// A number as it lies in memory.
@@ -273,7 +383,7 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
   for (const Digit &digit : digits)
     whole.push_back({0, digit.extent});
   std::vector<Box> boxes{whole};
-  const size_t before = firstOfBlock = kernel.nests.size();
+  const size_t before = firstOfBlock = kernel.nests.size(), buffersBefore = kernel.buffers.size();
   needsBeginning = false;
   parts.clear();
   joined.reset();
@@ -289,6 +399,7 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
     }
     if (const auto *cut = std::get_if<DigitCut>(&reader.view.refinement)) {
       kernel.nests.resize(before);
+      kernel.buffers.erase(kernel.buffers.begin() + static_cast<ptrdiff_t>(buffersBefore), kernel.buffers.end());
       return *cut;
     }
     const auto *cut = std::get_if<BoxCut>(&reader.view.refinement);

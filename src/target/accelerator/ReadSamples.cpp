@@ -83,11 +83,12 @@ std::shared_ptr<Samples> BodyReader::samplesOf(tile::LoadOp load, const ElementA
   std::vector<char> storage;
   const ArrayRef<char> bytes = tile::constantBytes(numbers, storage);
   const auto size = static_cast<int64_t>(type.getWidth() / 8), count = static_cast<int64_t>(bytes.size()) / size;
+  if (auto [least, most] = element.offset.rangeIn(view.box); least < 0 || most >= count)
+    return {};
   auto samples = std::make_shared<Samples>(Samples{only->first, {}});
   for (int64_t at = 0, end = extentOf(view, only->first); at < end; ++at) {
-    const int64_t place = element.offset.base + at * only->second;
-    if (place < 0 || place >= count)
-      return {};
+    // Iterations that are not in the box may be outside of the constant: they read nothing.
+    const int64_t place = std::clamp<int64_t>(element.offset.base + at * only->second, 0, count - 1);
     llvm::APInt number(type.getWidth(), 0);
     llvm::LoadIntFromMemory(number, reinterpret_cast<const uint8_t *>(bytes.data() + place * size),
                             static_cast<unsigned>(size));
@@ -126,6 +127,10 @@ bool BodyReader::sample(Operation *op) {
       return false;
     samples->values.push_back(number);
   }
+  if (APInt divisor; isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp, arith::RemSIOp>(op) &&
+                     matchPattern(op->getOperand(1), m_ConstantInt(&divisor)))
+    if (std::optional<Affine> dividend = indexOf(op->getOperand(0)))
+      samples->division = Division{*dividend, divisor.getSExtValue(), isa<arith::RemUIOp, arith::RemSIOp>(op)};
   values[op->getResult(0)] = std::move(samples);
   return true;
 }

@@ -21,6 +21,8 @@ std::string shapeOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned shar
     for (auto [first, last] : border.iterations)
       out << ':' << first << ',' << last;
   }
+  if (nest.rows)
+    out << 't' << unsigned(places[nest.rows->table].space) << nest.rows->count;
   addAccess(nest.store);
   for (const Node &node : nest.nodes) {
     out << ' ' << unsigned(node.kind) << unsigned(node.type) << ':' << unsigned(node.opcode);

@@ -64,7 +64,8 @@ std::pair<int64_t, int64_t> reachOf(const accelerator::Border &border, int64_t s
 std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {
   const Spot &place = places[nest.store.buffer];
   std::vector<std::vector<Nest>> divisions;
-  for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
+  const size_t loops = nest.loops.size() - (nest.rows ? 1 : 0); // rows stay whole
+  for (unsigned loop = 0; loop < loops; ++loop) {
     const int64_t step = iterationsOfLines(nest, loop, place), extent = nest.loops[loop].extent;
     if (step == 0)
       continue;

@@ -9,6 +9,7 @@
 #include "target/quoin/compile/RowChain.h"
 #include "target/quoin/compile/Staging.h"
 #include "target/quoin/compile/Stream.h"
+#include "target/quoin/compile/TableRows.h"
 #include "target/quoin/compile/Vector.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -39,8 +40,8 @@ std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
 
 class Emitter {
 public:
-  Emitter(MainProgram &main, const Config &config, ScalarCode scalar)
-      : main(main), prefetch(main, config), end(main.end) {
+  Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar)
+      : main(main), decisions(decisions), prefetch(main, config), end(main.end) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
@@ -97,6 +98,7 @@ private:
   uint64_t entryByte(StringRef name) { return program.scalar.find(name)->byte; }
 
   MainProgram &main;
+  const Decisions decisions;
   Program program;
   Choices choices;
   Prefetch prefetch;
@@ -205,6 +207,8 @@ void Emitter::meetIfNeeded(ArrayRef<Core *> working) {
 
 /// On the matrix unit or else on the vector unit.
 std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers) {
+  if (part.rows)
+    return emitTableRows(part, places, program.config, stream);
   std::string problem = emitMatrixNest(part, places, program.config, stream, sharers, choices);
   if (problem.empty() || (!part.borders.empty() && isMatrixNest(part, places, program.config, stream, choices)))
     return problem;
@@ -213,13 +217,13 @@ std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &s
 
 /// Whether the first core had better only copy what the next step lacks, and the others compute what takes so long.
 bool Emitter::isCopyLong(uint64_t cycles) const {
-  return cores.size() > 1 &&
+  return cores.size() > 1 && decisions.cores && decisions.ahead &&
          prefetch.missingBytes(number) / program.config.ddrBytesPerCycle > cycles / (cores.size() - 1);
 }
 
 /// Among all cores, or all but the first one.
 Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
-  Division division = divide(nest, places, cores.size());
+  Division division = divide(nest, places, decisions.cores ? cores.size() : 1);
   return division.parts.size() == cores.size() && isCopyLong(division.cycles) ? divide(nest, places, cores.size() - 1)
                                                                               : division;
 }
@@ -234,7 +238,7 @@ Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places, size_
   for (unsigned option = 0; isNew && option < options; ++option) {
     const Division division = divisionOf(divisions[option / 2], places, option % 2);
     const auto sharers = static_cast<unsigned>(division.parts.size());
-    if ((option % 2 && division.staged.empty()) ||
+    if ((option % 2 && (division.staged.empty() || !decisions.staging)) ||
         !emitPart(division.parts.front(), division.places, cores.front()->stream, sharers).empty())
       continue;
     uint64_t cycles = estimatedCycles(cores.front()->stream.current(), program.config, sharers);
@@ -266,6 +270,8 @@ std::vector<Core *> Emitter::workersOf(size_t parts) {
 /// The first core, which moves between DDR and LLB, copies constants of later steps beside what all do, which takes so
 /// long: what the next step lacks, and as much as it has time for behind its own loads.
 void Emitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
+  if (!decisions.ahead)
+    return;
   Core &copying = *cores.front();
   const bool isFree = working.front() != &copying;
   const uint64_t loads = isFree ? 0 : busyCycles(copying.stream.current(), Unit::LD, program.config);
@@ -314,10 +320,10 @@ std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
 
 /// False: the kernel is no chain, or its rows are too long.
 bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
-  const std::optional<RowChain> chain = rowChainOf(kernel);
+  const std::optional<RowChain> chain = decisions.rows ? rowChainOf(kernel) : std::nullopt;
   if (!chain)
     return false;
-  for (size_t count : {cores.size(), cores.size() - 1}) {
+  for (size_t count : {decisions.cores ? cores.size() : 1, cores.size() - 1}) {
     const std::vector<std::vector<RowChain>> divisions = divisionsOf(*chain, places, static_cast<unsigned>(count));
     const auto *parts = &divisions.front();
     for (const std::vector<RowChain> &division : divisions)
@@ -366,9 +372,11 @@ static bool keepsInputs(const Step &step) {
 }
 
 /// Lists of nests that compute the same, the best ones first.
-static std::vector<std::vector<Nest>> waysOf(const Kernel &kernel, bool keepsInputs) {
+static std::vector<std::vector<Nest>> waysOf(const Kernel &kernel, bool keepsInputs, const Decisions &decisions) {
   std::vector<std::vector<Nest>> ways;
   auto add = [&](const std::vector<Nest> &nests) {
+    if (!decisions.epilogues)
+      return ways.push_back(nests);
     Kernel way = kernel;
     way.nests = keepsInputs ? withoutCopies(kernel, nests) : nests;
     ways.push_back(withEpilogues(way));
@@ -378,7 +386,7 @@ static std::vector<std::vector<Nest>> waysOf(const Kernel &kernel, bool keepsInp
     }
     ways.push_back(nests);
   };
-  if (!kernel.bordered.empty())
+  if (!kernel.bordered.empty() && decisions.windows)
     add(kernel.bordered);
   add(kernel.nests);
   return ways;
@@ -400,7 +408,7 @@ std::string Emitter::emitNests(const Step &step) {
   if (emitRows(*step.nests, places))
     return "";
   std::string problem;
-  for (const std::vector<Nest> &nests : waysOf(*step.nests, keepsInputs(step))) {
+  for (const std::vector<Nest> &nests : waysOf(*step.nests, keepsInputs(step), decisions)) {
     problem.clear();
     for (const Nest &nest : nests)
       if (problem = emitNest(nest, places); !problem.empty())
@@ -562,8 +570,8 @@ Expected<Program> Emitter::emit() {
   return std::move(program);
 }
 
-Expected<Program> emitProgram(MainProgram &main, const Config &config, ScalarCode scalar) {
-  return Emitter(main, config, std::move(scalar)).emit();
+Expected<Program> emitProgram(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar) {
+  return Emitter(main, config, decisions, std::move(scalar)).emit();
 }
 
 } // namespace perpend::quoin

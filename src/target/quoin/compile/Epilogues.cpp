@@ -10,6 +10,7 @@ static unsigned usesOf(const Kernel &kernel, unsigned buffer) {
   unsigned uses = 0;
   for (const Nest &nest : kernel.nests) {
     uses += nest.store.buffer == buffer;
+    uses += nest.rows && nest.rows->table == buffer;
     for (const Node &node : nest.nodes)
       uses += node.kind == Node::Load && node.access.buffer == buffer;
   }
@@ -38,8 +39,9 @@ static std::optional<Loops> loopsOf(const Nest &map, const ElementAccess &read, 
 /// The number of the node of `map` that reads what only the reduction writes, and only `map` reads.
 static std::optional<unsigned> readOf(const Kernel &kernel, const Nest &reduction, const Nest &map) {
   const unsigned between = reduction.store.buffer;
-  if (!reduction.combine || reduction.continues || reduction.sum || map.combine || between < kernel.arguments ||
-      usesOf(kernel, between) != 2 || reduction.type != reduction.nodes[reduction.value].type)
+  if (!reduction.combine || reduction.continues || reduction.sum || map.combine || map.rows ||
+      between < kernel.arguments || usesOf(kernel, between) != 2 ||
+      reduction.type != reduction.nodes[reduction.value].type)
     return std::nullopt;
   for (auto [number, node] : llvm::enumerate(map.nodes))
     if (node.kind == Node::Load && node.access.buffer == between && node.access.base == reduction.store.base)
@@ -83,8 +85,8 @@ static bool join(const Kernel &kernel, Nest &reduction, const Nest &map) {
 /// The load of a nest that stores each element as it lies, in a wider float type. Null: it does something else.
 static const Node *copiedBy(const Nest &nest) {
   const Node &value = nest.nodes[nest.value];
-  if (nest.combine || nest.sum || !nest.borders.empty() || value.kind != Node::Apply || value.opcode != Opcode::cvt ||
-      value.type != nest.type)
+  if (nest.combine || nest.sum || nest.rows || !nest.borders.empty() || value.kind != Node::Apply ||
+      value.opcode != Opcode::cvt || value.type != nest.type)
     return nullptr;
   const Node &load = nest.nodes[value.operands[0]];
   const bool isWider = isFloat(load.type) && isFloat(value.type) && sizeOf(load.type) < sizeOf(value.type);
@@ -124,7 +126,9 @@ std::vector<Nest> withoutCopies(const Kernel &kernel, std::vector<Nest> nests) {
     const Nest copy = nests[at];
     const Node *original = copiedBy(copy);
     const unsigned buffer = copy.store.buffer;
-    if (!original || buffer < kernel.arguments || storesTo(buffer) != 1 || storesTo(original->access.buffer) != 0) {
+    const bool isTable = llvm::any_of(nests, [&](const Nest &nest) { return nest.rows && nest.rows->table == buffer; });
+    if (!original || isTable || buffer < kernel.arguments || storesTo(buffer) != 1 ||
+        storesTo(original->access.buffer) != 0) {
       ++at;
       continue;
     }

@@ -48,6 +48,7 @@ static Nest nestOf(accelerator::Nest nest) {
   made.continues = nest.continues;
   made.type = typeOf(nest.type);
   made.borders = std::move(nest.borders);
+  made.rows = nest.rows;
   return made;
 }
 

@@ -28,7 +28,8 @@ constexpr const char *unitFunctions[] = {"math.exp", "math.exp2", "math.log",   
 class Maker : public target::ProgramMaker {
 public:
   explicit Maker(const target::TargetInfo &target)
-      : target(target), config(*configNamed(("qn-" + StringRef(target.name).split(':').second).str())) {}
+      : target(target),
+        config(*configNamed(("qn-" + StringRef(target.name).split(',').first.split(':').second).str())) {}
 
   mlir::LogicalResult takeKernels(mlir::ModuleOp module) override;
   mlir::LogicalResult takePlan(mlir::ModuleOp module) override;
@@ -118,7 +119,10 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
     return scalar.takeError();
   if (main.dynamic && !main.dynamic->functions.empty())
     main.tables = parts.tables;
-  Expected<Program> program = emitProgram(main, config, std::move(*scalar));
+  Decisions decisions;
+#define PERPEND_DECISION(name, member) decisions.member = target.takes(name);
+#include "target/quoin/compile/Decisions.def"
+  Expected<Program> program = emitProgram(main, config, decisions, std::move(*scalar));
   if (!program)
     return program.takeError();
   for (const target::WeightBlob &blob : parts.weights)

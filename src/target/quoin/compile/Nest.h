@@ -64,6 +64,7 @@ struct Nest {
   bool continues = false;   ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of what is stored
   std::vector<accelerator::Border> borders = {};
+  std::optional<accelerator::Rows> rows = {}; ///< then the value is no element, but chooses them
 
   bool isAfterSum(unsigned node) const { return sum && node >= *sum; }
   unsigned stored() const { return sum ? result : value; }

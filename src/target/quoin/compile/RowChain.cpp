@@ -95,7 +95,7 @@ std::optional<RowChain> rowChainOf(const Kernel &kernel) {
   chain.columns = reduction->loops.back().extent;
   const llvm::ArrayRef<NestLoop> rows = llvm::ArrayRef(reduction->loops).drop_back();
   for (const Nest &nest : kernel.nests) {
-    if (!hasRows(nest, rows, chain.columns) || isProduct(nest))
+    if (nest.rows || !hasRows(nest, rows, chain.columns) || isProduct(nest))
       return std::nullopt;
     Nest &copy = chain.nests.emplace_back(withFewerNodes(nest));
     copy.loops.resize(chain.rows + 1);

@@ -30,7 +30,11 @@ static TargetInfo describe(StringRef configuration) {
 
 const Accelerator &quoin() {
   static constexpr StringLiteral configurations[] = {"t1", "c1", "c8", "c32"};
-  static const Accelerator accelerator{"quoin", configurations, ".qn", describe};
+  static constexpr StringLiteral decisions[] = {
+#define PERPEND_DECISION(name, member) name,
+#include "target/quoin/compile/Decisions.def"
+      partsDecision, residencyDecision};
+  static const Accelerator accelerator{"quoin", configurations, ".qn", describe, decisions};
   return accelerator;
 }
 

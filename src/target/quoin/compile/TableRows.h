@@ -1,0 +1,15 @@
+//===- TableRows.h - rows of a table that data chooses ----------*- C++ -*-===//
+#ifndef PERPEND_TARGET_QUOIN_COMPILE_TABLEROWS_H
+#define PERPEND_TARGET_QUOIN_COMPILE_TABLEROWS_H
+
+#include "target/quoin/compile/Nest.h"
+#include "target/quoin/compile/Stream.h"
+
+namespace perpend::quoin {
+
+/// As emitVectorNest (Vector.h), of a nest with rows.
+std::string emitTableRows(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream);
+
+} // namespace perpend::quoin
+
+#endif
