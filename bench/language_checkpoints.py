@@ -28,6 +28,13 @@ class Shape(NamedTuple):
     architecture: str = "llama"  # qwen2: its first products have biases, and the embedding is the last matrix, too
     experts: int = 0  # of `inner` each; qwen3moe: heads are normalised, too
     used: int = 0
+    latent: int = (
+        0  # deepseek2: the numbers of a token's latent; heads are width / heads, and a rotated part of half of it
+    )
+
+    @property
+    def head(self) -> int:
+        return self.width // self.heads
 
 
 SHAPES = {
@@ -38,6 +45,8 @@ SHAPES = {
     "1.1B": Shape(22, 2048, 5632, 32, 4),
     "tiny-experts": Shape(2, 64, 96, 4, 2, 512, "llama", 4, 2),
     "small-experts": Shape(2, 256, 256, 4, 2, 512, "qwen3moe", 12, 3),
+    "small-latent": Shape(2, 256, 256, 4, 1, 512, "deepseek2", 12, 3, 256),
+    "0.4B-latent": Shape(8, 1024, 512, 8, 1, 32_000, "deepseek2", 16, 4, 512),
     "0.2B-4x4": Shape(16, 1024, 512, 16, 4, 32_000, "qwen3moe", 4, 4),
     "0.4B-8x2": Shape(4, 1024, 3584, 16, 4, 32_000, "llama", 8, 2),
     "0.4B-64x4": Shape(4, 1024, 512, 16, 4, 32_000, "qwen3moe", 64, 4),
@@ -111,8 +120,11 @@ TYPES = {
 MIXTURES = ("q4_k_m",)
 
 
-def type_of(kind: str, part: str, layer: int, layers: int) -> str:
-    """The type of one matrix. q4_k_m: as llama-quantize mixes them, q6_k where an error weighs more."""
+def type_of(kind: str, part: str, layer: int, layers: int, columns: int) -> str:
+    """The type of one matrix. q4_k_m: as llama-quantize mixes them, q6_k where an error weighs more; rows that are not
+    of whole blocks are q8_0."""
+    if "_k" in kind and columns % 256:
+        return "q8_0"
     if kind not in MIXTURES:
         return kind
     outer = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
@@ -138,6 +150,12 @@ def metadata(shape: Shape) -> dict[str, Any]:
         settings |= {"expert_count": shape.experts, "expert_used_count": shape.used}
         settings |= {"expert_feed_forward_length": shape.inner, "attention.key_length": shape.width // shape.heads}
         settings |= {"attention.value_length": shape.width // shape.heads}
+    if shape.latent:
+        settings |= {"attention.kv_lora_rank": shape.latent, "attention.value_length_mla": shape.head}
+        settings |= {"attention.key_length_mla": shape.head * 3 // 2, "rope.dimension_count": shape.head // 2}
+        settings |= {"attention.q_lora_rank": shape.width // 2, "leading_dense_block_count": 1}
+        settings |= {"expert_shared_count": 1, "expert_gating_func": 2, "expert_weights_norm": True}
+        settings |= {"attention.key_length": shape.latent + shape.head // 2, "attention.value_length": shape.latent}
     return {
         "general.architecture": shape.architecture,
         **{f"{shape.architecture}.{key}": value for key, value in settings.items()},
@@ -165,22 +183,42 @@ def write_checkpoint(name: str, folder: Path) -> Path:
     tensors: dict[str, NDArray[Any] | Stored] = {}
 
     def add(part: str, rows: int, columns: int, layer: int | None = None) -> None:
-        which = type_of(kind, part.removesuffix("_exps"), layer or 0, shape.layers)
+        which = type_of(kind, part.removesuffix("_exps"), layer or 0, shape.layers, columns)
         tensor = part if layer is None else f"blk.{layer}.{part}"
-        extents = (shape.experts, rows, columns) if part.endswith("_exps") else (rows, columns)
+        copies = shape.experts if part.endswith("_exps") else shape.heads if part.endswith(("_k_b", "_v_b")) else 0
+        extents = (copies, rows, columns) if copies else (rows, columns)
         tensors[f"{tensor}.weight"] = Stored(which.upper(), extents, TYPES[which](math.prod(extents), random))
+
+    def ones(part: str, count: int, layer: int) -> None:
+        tensors[f"blk.{layer}.{part}_norm.weight"] = np.ones(count, np.float32)
+
+    def add_latent(layer: int) -> None:
+        ones("attn_q_a", shape.width // 2, layer)
+        ones("attn_kv_a", shape.latent, layer)
+        add("attn_q_a", shape.width // 2, shape.width, layer)
+        add("attn_q_b", shape.heads * shape.head * 3 // 2, shape.width // 2, layer)
+        add("attn_kv_a_mqa", shape.latent + shape.head // 2, shape.width, layer)
+        add("attn_k_b", shape.latent, shape.head, layer)
+        add("attn_v_b", shape.head, shape.latent, layer)
+        add("attn_output", shape.width, shape.width, layer)
+        for part in ("gate", "up", "down") if layer > 0 else ():
+            extents = (shape.width, shape.inner) if part == "down" else (shape.inner, shape.width)
+            add(f"ffn_{part}_shexp", *extents, layer)
 
     add("token_embd", shape.vocabulary, shape.width)
     for layer in range(shape.layers):
-        for part, rows in ("q", shape.width), ("k", keys), ("v", keys), ("output", shape.width):
+        if shape.latent:
+            add_latent(layer)
+        parts = [("q", shape.width), ("k", keys), ("v", keys), ("output", shape.width)]
+        for part, rows in parts if not shape.latent else ():
             add(f"attn_{part}", rows, shape.width, layer)
             if shape.architecture == "qwen2" and part != "output":
                 tensors[f"blk.{layer}.attn_{part}.bias"] = random.normal(0, MAGNITUDE, rows).astype(np.float32)
-        experts = "_exps" if shape.experts else ""
+        experts = "_exps" if shape.experts and not (shape.latent and layer == 0) else ""
         add(f"ffn_gate{experts}", shape.inner, shape.width, layer)
         add(f"ffn_up{experts}", shape.inner, shape.width, layer)
         add(f"ffn_down{experts}", shape.width, shape.inner, layer)
-        if shape.experts:
+        if experts:
             router = random.normal(0, MAGNITUDE, (shape.experts, shape.width)).astype(np.float32)
             tensors[f"blk.{layer}.ffn_gate_inp.weight"] = router
         for part in "attn", "ffn":

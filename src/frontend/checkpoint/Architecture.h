@@ -55,7 +55,7 @@ bool describeExperts(Settings &settings, Form &form, bool normalises);
 Form::Activation readActivation(Settings &settings, Form::Activation otherwise);
 
 namespace architectures {
-extern const ArrayRef<TensorName> usualNames, mixtralNames, qwenNames, gemmaNames, phi3Names, gpt2Names;
+extern const ArrayRef<TensorName> usualNames, mixtralNames, qwenNames, gemmaNames, phi3Names, gpt2Names, deepseekNames;
 #define ARCHITECTURE(CONFIG, GGUF, NAMES, DESCRIBE) void DESCRIBE(Settings &settings, Weights &weights, Form &form);
 #include "frontend/checkpoint/Architectures.def"
 } // namespace architectures

@@ -8,7 +8,6 @@
 
 #include "frontend/checkpoint/Decoder.h"
 #include "graph/BatchInvariance.h"
-#include "graph/composites/Experts.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -26,13 +25,13 @@ void Decoder::begin(const Role &role) {
 // Pieces
 //===----------------------------------------------------------------------===//
 
-Value Decoder::norm(Value x, const Role &role, int64_t size) {
+Value Decoder::norm(Value x, const Role &role, int64_t size, double epsilon) {
   begin(role);
   Value weight = weights.getF32(role, size);
   if (weight && form.normOffset != 0)
     weight = add(builder, weight, builder.scalar(form.normOffset, builder.f32()));
   Attributes attributes(builder.context(),
-                        builder.operations.getNamedAttr("epsilon", builder.operations.getF64FloatAttr(form.epsilon)));
+                        builder.operations.getNamedAttr("epsilon", builder.operations.getF64FloatAttr(epsilon)));
   if (form.norm == Form::Norm::RootMeanSquare)
     return call(builder, "rms_norm", {x, weight}, attributes);
   return call(builder, "layer_norm", {x, weight, weights.getF32({role.role, role.layer, "bias"}, size)}, attributes);
@@ -111,6 +110,13 @@ RotaryTables &Decoder::rotaryOf(int64_t number) {
   return tables;
 }
 
+Value Decoder::rotated(Value x, int64_t number) {
+  RotaryTables &tables = rotaryOf(number);
+  begin({"blk.%.attn_rot", number});
+  int64_t size = form.rotaries[*form.layers[number].rotary].size;
+  return rotate(builder, x, tables.cosines, tables.sines, {{}, form.interleavesPairs, SymbolicInt(size)});
+}
+
 /// Heads [batch, heads, length, size], of which those of query and key are normalised and turned.
 Decoder::Projections Decoder::projections(Value x, int64_t number) {
   int64_t sizes[] = {form.heads * form.headSize, form.keyHeads * form.headSize, form.keyHeads * form.valueSize};
@@ -132,14 +138,8 @@ Decoder::Projections Decoder::projections(Value x, int64_t number) {
     parts[0] = norm(parts[0], {"blk.%.attn_q_norm", number}, form.headSize);
     parts[1] = norm(parts[1], {"blk.%.attn_k_norm", number}, form.headSize);
   }
-  if (form.layers[number].rotary) {
-    RotaryTables &tables = rotaryOf(number);
-    begin({"blk.%.attn_rot", number});
-    int64_t size = form.rotaries[*form.layers[number].rotary].size;
-    graph::RotaryForm rotation{{}, form.interleavesPairs, SymbolicInt(size)};
-    for (int i = 0; i < 2; ++i)
-      parts[i] = rotate(builder, parts[i], tables.cosines, tables.sines, rotation);
-  }
+  for (int i = 0; i < 2 && form.layers[number].rotary; ++i)
+    parts[i] = rotated(parts[i], number);
   return {parts[0], parts[1], parts[2]};
 }
 
@@ -195,7 +195,15 @@ Value Decoder::attend(const Projections &heads, int64_t number) {
   if (!texts.empty())
     return attendWithCaches(heads, number, attention);
   begin({"blk.%.attn", number});
-  return graph::attend(builder, heads.query, heads.key, heads.value, attention).result;
+  return attendTo(heads, attention);
+}
+
+Value Decoder::attendTo(const Projections &heads, AttentionForm attention) {
+  if (!form.latent)
+    return graph::attend(builder, heads.query, heads.key, heads.value, attention).result;
+  attention.furtherQuery = heads.rotatedQuery;
+  attention.furtherKey = heads.key;
+  return graph::attend(builder, heads.query, heads.value, heads.value, attention).result;
 }
 
 /// Each text attends to its own cache. Of a layer with a window only the rows that some token sees are read, and up to
@@ -216,14 +224,16 @@ Value Decoder::attendWithCaches(const Projections &heads, int64_t number, Attent
     Value values = cached(text.caches[number].values, ofText(heads.value), first);
     begin({"blk.%.attn", number});
     attention.past = text.past - first;
-    results.push_back(graph::attend(builder, ofText(heads.query), keys, values, attention).result);
+    results.push_back(attendTo({ofText(heads.query), keys, values, ofText(heads.rotatedQuery)}, attention));
   }
   bool hasFailed = llvm::is_contained(results, Value());
   return hasFailed || results.size() == 1 ? results.front() : builder.concat(results, rowDim);
 }
 
 Value Decoder::attention(Value x, int64_t number) {
-  Value mixed = attend(projections(x, number), number);
+  Value mixed = attend(form.latent ? latentProjections(x, number) : projections(x, number), number);
+  if (form.latent)
+    mixed = latentValues(mixed, number);
   return linear(joinHeads(builder, mixed), {"blk.%.attn_output", number}, form.heads * form.valueSize, form.width,
                 form.hasOutputBias);
 }
@@ -233,21 +243,56 @@ Value Decoder::attention(Value x, int64_t number) {
 //===----------------------------------------------------------------------===//
 
 Value Decoder::feedForward(Value x, int64_t number) {
-  if (form.layers[number].hasExperts)
-    return experts(x, number);
-  int64_t inner = form.innerWidth;
-  Value up = linear(x, {"blk.%.ffn_up", number}, form.width, form.fusesGate ? 2 * inner : inner, form.hasInnerBias);
+  if (!form.layers[number].hasExperts)
+    return dense(x, number, form.innerWidth);
+  Value mixed = experts(x, number);
+  int64_t shared = form.experts.sharedWidth;
+  return shared ? add(builder, mixed, dense(x, number, shared, "_shexp")) : mixed;
+}
+
+Value Decoder::dense(Value x, int64_t number, int64_t inner, StringRef suffix) {
+  std::string names[] = {("blk.%.ffn_up" + suffix).str(), ("blk.%.ffn_gate" + suffix).str(),
+                         ("blk.%.ffn_down" + suffix).str()};
+  Value up = linear(x, {names[0], number}, form.width, form.fusesGate ? 2 * inner : inner, form.hasInnerBias);
   Value hidden;
   if (form.fusesGate && up) {
     Value gate = sliceAxis(builder, up, 2, SymbolicInt(0), SymbolicInt(inner));
     hidden = mul(builder, activation(gate), sliceAxis(builder, up, 2, SymbolicInt(inner), SymbolicInt(inner)));
   } else if (form.hasGate) {
-    Value gate = linear(x, {"blk.%.ffn_gate", number}, form.width, inner, form.hasInnerBias);
+    Value gate = linear(x, {names[1], number}, form.width, inner, form.hasInnerBias);
     hidden = mul(builder, activation(gate), up);
   } else {
     hidden = activation(up);
   }
-  return linear(hidden, {"blk.%.ffn_down", number}, inner, form.width, form.hasInnerBias);
+  return linear(hidden, {names[2], number}, inner, form.width, form.hasInnerBias);
+}
+
+/// scores [tokens, experts] to the experts of each token, and their shares.
+ExpertRoutes Decoder::routes(Value scores, int64_t number) {
+  const ExpertsForm &own = form.experts;
+  Value shares, choice = scores;
+  if (own.gating == ExpertsForm::Gating::Sigmoid)
+    choice = shares = call(builder, "sigmoid", scores);
+  else if (own.hasChoiceBias || own.groups > 1)
+    choice = shares = softmax(builder, scores, 1, /*isLogarithmic=*/false);
+  if (own.hasChoiceBias)
+    choice = add(builder, choice, weights.getF32({"blk.%.exp_probs_b.bias", number, ""}, own.count));
+  if (own.groups > 1)
+    choice = limitToGroups(builder, choice, own.groups, own.usedGroups, own.groupBest);
+  if (!choice)
+    return {};
+  // Unlike the shares of a softmax, sigmoids may all be 0, which must not be divided by their sum.
+  constexpr double least = 1e-20;
+  const bool areSigmoids = own.gating == ExpertsForm::Gating::Sigmoid;
+  ExpertRoutes result =
+      chooseExperts(builder, choice, shares, SymbolicInt(own.used), own.normalises && !areSigmoids, builder.f32());
+  if (own.normalises && areSigmoids && result.shares)
+    result.shares =
+        div(builder, result.shares,
+            add(builder, sum(builder, result.shares, {1}, /*keepDims=*/true), builder.scalar(least, builder.f32())));
+  if (own.scale != 1)
+    result.shares = mul(builder, result.shares, builder.scalar(own.scale, builder.f32()));
+  return result;
 }
 
 Value Decoder::experts(Value x, int64_t number) {
@@ -262,12 +307,11 @@ Value Decoder::experts(Value x, int64_t number) {
   Shape shape = shapeOf(x);
   SymbolicInt count = shape[0] * shape[1];
   Value rows = builder.reshape(x, {count, shape[2]});
-  ExpertRoutes routes = chooseExperts(builder, builder.reshape(scores, {count, SymbolicInt(own.count)}), {},
-                                      SymbolicInt(own.used), own.normalises, builder.f32());
+  ExpertRoutes chosen = routes(builder.reshape(scores, {count, SymbolicInt(own.count)}), number);
   auto applied = [&](Value all, Value rows, const SymbolicInt &expert) {
     return call(builder, "linear", {rows, ofExpert(builder, all, expert)});
   };
-  Value mixed = mixExperts(builder, rows, routes, SymbolicInt(own.count), [&](Value rows, const SymbolicInt &expert) {
+  Value mixed = mixExperts(builder, rows, chosen, SymbolicInt(own.count), [&](Value rows, const SymbolicInt &expert) {
     Value hidden = mul(builder, activation(applied(gates, rows, expert)), applied(ups, rows, expert));
     return applied(downs, hidden, expert);
   });

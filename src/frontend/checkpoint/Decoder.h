@@ -8,6 +8,7 @@
 #include "frontend/checkpoint/Rotary.h"
 #include "frontend/checkpoint/Weights.h"
 #include "graph/composites/Attention.h"
+#include "graph/composites/Experts.h"
 
 namespace perpend::checkpoint {
 
@@ -44,19 +45,37 @@ public:
   mlir::Value continuedRows(const Continuation &continuation, int64_t capacity, Result result);
 
 private:
+  /// Of latent attention, the key and the value are rows that all heads share: the value is the latent, with which the
+  /// queries are multiplied, and the key is what is rotated, with which the rotated part of the queries is.
   struct Projections {
-    mlir::Value query, key, value;
+    mlir::Value query, key, value, rotatedQuery = {};
   };
 
   /// Of following operators, in messages and reports: the role that they have in the model.
   void begin(const Role &role);
-  mlir::Value norm(mlir::Value x, const Role &role, int64_t size);
+  mlir::Value norm(mlir::Value x, const Role &role, int64_t size) { return norm(x, role, size, form.epsilon); }
+  mlir::Value norm(mlir::Value x, const Role &role, int64_t size, double epsilon);
   mlir::Value linear(mlir::Value x, const Role &role, int64_t from, int64_t to, bool hasBias);
   mlir::Value embedding(mlir::Value tokens);
   mlir::Value layer(mlir::Value x, int64_t number);
   mlir::Value attention(mlir::Value x, int64_t number);
   Projections projections(mlir::Value x, int64_t number);
+  /// x [batch, heads, length, size], whose first elements turn.
+  mlir::Value rotated(mlir::Value x, int64_t number);
+  Projections latentProjections(mlir::Value x, int64_t number);
+  mlir::Value latentQueries(mlir::Value x, int64_t number);
+  /// The means of latents that the heads see, [batch, heads, length, size], to the means of their values.
+  mlir::Value latentValues(mlir::Value mixed, int64_t number);
+  /// The matrices of all heads, which make the plain part of keys and the values of a latent. Of those for keys,
+  /// [heads, .., ..], dimension `keySize` is that of a key's elements; those for values are [heads, valueSize, size].
+  struct LatentMatrices {
+    mlir::Value keys;
+    int64_t keySize = 0;
+    mlir::Value values;
+  };
+  LatentMatrices latentMatrices(int64_t number);
   mlir::Value attend(const Projections &heads, int64_t number);
+  mlir::Value attendTo(const Projections &heads, graph::AttentionForm attention);
   mlir::Value attendWithCaches(const Projections &heads, int64_t number, graph::AttentionForm attention);
   /// Appends heads [1, heads, n, size] to a cache, rounded to its type; the heads of all tokens so far from `first` on.
   mlir::Value cached(CachedRows &cache, mlir::Value heads, const graph::SymbolicInt &first);
@@ -70,6 +89,9 @@ private:
   mlir::Value lastRows(mlir::Value x);
   mlir::Value activation(mlir::Value x);
   mlir::Value feedForward(mlir::Value x, int64_t number);
+  /// `suffix`: of the names of its matrices.
+  mlir::Value dense(mlir::Value x, int64_t number, int64_t inner, llvm::StringRef suffix = "");
+  graph::ExpertRoutes routes(mlir::Value scores, int64_t number);
   mlir::Value experts(mlir::Value x, int64_t number);
   mlir::Value head(mlir::Value x);
   RotaryTables &rotaryOf(int64_t number);

@@ -30,6 +30,8 @@ struct RotaryForm {
   int64_t positions = 0, originalPositions = 0;
   /// Factor of cosines and sines.
   double attention = 1;
+  /// Factor of the scores of latent attention.
+  double scores = 1;
   /// Llama3: wavelengths beyond original / low are scaled in full, those below original / high not at all.
   double lowFactor = 1, highFactor = 4;
   /// Yarn: the same in turns over the original length; truncate rounds the pairs outwards.
@@ -41,9 +43,34 @@ struct RotaryForm {
 
 /// A mixture of experts: each token goes to those `used` that its router prefers.
 struct ExpertsForm {
+  /// What becomes of a router's numbers: a softmax over all experts, or the sigmoid of each.
+  enum class Gating { Softmax, Sigmoid };
   int64_t count = 0, used = 0, width = 0;
-  /// Whether shares are divided by their sum.
+  Gating gating = Gating::Softmax;
+  /// Whether shares are divided by their sum; then they are multiplied by the scale.
   bool normalises = true;
+  double scale = 1;
+  /// What a network of this width computes for all tokens is added; 0: there is none.
+  int64_t sharedWidth = 0;
+  /// A number for each expert is added to choose, not to its share.
+  bool hasChoiceBias = false;
+  /// Experts come from the `usedGroups` best of `groups` groups; a group counts as the sum of its `groupBest` best
+  /// ones.
+  int64_t groups = 1, usedGroups = 1, groupBest = 1;
+};
+
+/// Latent attention (MLA): keys and values of all heads are products of one row of a token, the latent, which a cache
+/// keeps; beside it, all heads share the rotated part of their keys. In Form, `headSize` is that of both parts of a
+/// key.
+struct LatentForm {
+  /// The size of the latent, and that of the row of which queries are products; 0: queries are products of the input.
+  int64_t size = 0, querySize = 0;
+  /// The parts of a key.
+  int64_t plainSize = 0, rotatedSize = 0;
+  /// Of the norms of both rows.
+  double epsilon = 1e-6;
+  /// Matrices for keys (transposed) and values are apart, [heads, ...], in place of one of both, head by head.
+  bool splitsMatrices = false;
 };
 
 struct LayerForm {
@@ -84,6 +111,7 @@ struct Form {
   bool transposesMatrices = false;
   Activation activation = Activation::Silu;
   ExpertsForm experts;
+  std::optional<LatentForm> latent;
 
   double embeddingScale = 1, attentionCap = 0, finalCap = 0;
   /// The embedding is the matrix of the logits as well.

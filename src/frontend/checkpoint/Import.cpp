@@ -28,6 +28,11 @@ namespace perpend::checkpoint {
 
 /// The symbol of the extent of all caches.
 static constexpr StringRef tokensSoFar = "length";
+/// What is cached of a token, in names of states: of latent attention, its latent is the key as well as the value.
+static std::pair<std::string, std::string> cachedParts(const Form &form) {
+  return form.latent ? std::pair("rotated_keys", "latents") : std::pair("keys", "values");
+}
+
 /// Of the names of scales, behind that of what they belong to.
 static const std::string scalesSuffix = "_scales";
 
@@ -69,7 +74,7 @@ private:
   std::vector<LayerCache> declareCaches(func::FuncOp function, const Form &form, Type type);
   Value continued(func::FuncOp function, Decoder &decoder, MutableArrayRef<LayerCache> caches, const Form &form);
   LogicalResult checkUnused();
-  void returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches, size_t layers);
+  void returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches, const Form &form);
 
   MLIRContext &context;
   Checkpoint &checkpoint;
@@ -185,7 +190,7 @@ std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const For
   const size_t layers = form.layers.size();
   auto declare = [&](StringRef part, size_t at, Type type, std::optional<int64_t> size) {
     std::string length = numbered(tokensSoFar, static_cast<int64_t>(at / layers), cache);
-    graph::Shape shape{graph::SymbolicInt::symbol(length), graph::SymbolicInt(form.keyHeads)};
+    graph::Shape shape{graph::SymbolicInt::symbol(length), graph::SymbolicInt(form.latent ? 1 : form.keyHeads)};
     if (size)
       shape.emplace_back(*size);
     NamedAttrList attributes;
@@ -197,8 +202,10 @@ std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const For
   };
   for (size_t at = 0; at < layers * static_cast<size_t>(cache.texts); ++at) {
     LayerCache own;
-    for (auto [part, rows, size] : {std::tuple<std::string, CachedRows *, int64_t>("keys", &own.keys, form.headSize),
-                                    {"values", &own.values, form.valueSize}}) {
+    const auto [keys, values] = cachedParts(form);
+    const int64_t keySize = form.latent ? form.latent->rotatedSize : form.headSize,
+                  valueSize = form.latent ? form.latent->size : form.valueSize;
+    for (auto [part, rows, size] : {std::tuple(keys, &own.keys, keySize), std::tuple(values, &own.values, valueSize)}) {
       rows->rows = declare(part, at, type, size);
       if (isa<IntegerType>(type))
         rows->scales = declare(part + scalesSuffix, at, builder.f32(), std::nullopt);
@@ -238,21 +245,22 @@ Value Importer::build(func::FuncOp function, Weights &weights, const Form &form)
   const bool usesHead = result != Result::Hidden;
   if (!logits || builder.hasFailed() || (usesHead && failed(checkUnused())))
     return {};
-  returnResults(function, logits, caches, form.layers.size());
+  returnResults(function, logits, caches, form);
   return logits;
 }
 
-void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches, size_t layers) {
+void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches, const Form &form) {
   SmallVector<Value> results{logits};
   SmallVector<Attribute> attributes{operations.getDictionaryAttr(operations.getNamedAttr(
       graph::nameAttribute, operations.getStringAttr(result == Result::Hidden ? "hidden" : "logits")))};
   auto add = [&](Value value, StringRef part, size_t at) {
     results.push_back(value);
-    auto name = operations.getStringAttr(cacheName(part, at, cache, layers));
+    auto name = operations.getStringAttr(cacheName(part, at, cache, form.layers.size()));
     attributes.push_back(operations.getDictionaryAttr(operations.getNamedAttr(graph::stateAttribute, name)));
   };
+  const auto [keys, values] = cachedParts(form);
   for (auto [at, own] : llvm::enumerate(caches))
-    for (auto [part, value] : {std::pair<std::string, CachedRows>("keys", own.keys), {"values", own.values}}) {
+    for (const auto &[part, value] : {std::pair(keys, own.keys), std::pair(values, own.values)}) {
       add(value.rows, part, at);
       if (value.scales)
         add(value.scales, part + scalesSuffix, at);

@@ -34,6 +34,11 @@ static double yarnAttention(double factor, double scale = 1) {
   return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1;
 }
 
+/// Of scores: once for queries, once for keys.
+static double yarnScores(double factor, double scale) {
+  return yarnAttention(factor, scale) * yarnAttention(factor, scale);
+}
+
 static double longRopeAttention(double factor, int64_t original) {
   return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(original)));
 }
@@ -153,6 +158,8 @@ static void readConfig(Settings &settings, const Form &decoder, StringRef type, 
     readYarn(parameters, form);
   if (form.scaling == Scaling::LongRope)
     readLongRope(parameters, form);
+  if (double all = parameters.number("mscale_all_dim").value_or(0); all != 0 && form.scaling != Scaling::None)
+    form.scores = yarnScores(form.factor, all);
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,6 +168,16 @@ static void readConfig(Settings &settings, const Form &decoder, StringRef type, 
 
 static std::vector<double> divisorsOf(Weights &weights, StringRef role, int64_t pairs) {
   return weights.numbers({role}, pairs).value_or(std::vector<double>());
+}
+
+/// Files have a tenth of the factor, `mscale_all_dim`, for scores; that of cosines and sines is the same in the models
+/// that they are made of, so that both make cosines and sines as large as without a scaling.
+static void readLatentYarn(Settings &settings, RotaryForm &form) {
+  std::optional<double> tenth = settings.number(Key::YarnLogMultiplier);
+  if (!tenth)
+    settings.fail("'" + settings.nameOf(Key::YarnLogMultiplier) +
+                  "' is missing\nhint: convert the model again; without it, the scale of attention is not known");
+  form.scores = yarnScores(form.factor, 10 * tenth.value_or(0));
 }
 
 static void readGgufSettings(Settings &settings, Weights &weights, const Form &decoder, RotaryForm &form) {
@@ -179,7 +196,11 @@ static void readGgufSettings(Settings &settings, Weights &weights, const Form &d
   if (form.scaling == Scaling::None && form.factor != 1 && !settings.has(Key::ScalingType))
     form.scaling = Scaling::Linear;
   if (form.scaling == Scaling::Yarn) {
-    form.attention *= settings.number(Key::YarnAttention, 1) * yarnAttention(form.factor);
+    form.attention *= settings.number(Key::YarnAttention, 1);
+    if (decoder.latent)
+      readLatentYarn(settings, form);
+    else
+      form.attention *= yarnAttention(form.factor);
     form.betaFast = settings.number(Key::YarnBetaFast, form.betaFast);
     form.betaSlow = settings.number(Key::YarnBetaSlow, form.betaSlow);
     if (settings.number(Key::YarnExtension, 1) != 1)

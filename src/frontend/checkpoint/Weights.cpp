@@ -116,6 +116,12 @@ const StoredTensor *Weights::lookup(const Role &role, int64_t expert) const {
 
 void Weights::ignore(const Role &role) { tensors.use(nameOf(role)); }
 
+void Weights::ignoreLayer(int64_t layer) {
+  for (StringRef name : tensors.names())
+    if (name.starts_with("model.layers." + std::to_string(layer) + "."))
+      tensors.use(name);
+}
+
 std::optional<int64_t> Weights::rowsOf(const Role &role) const {
   const StoredTensor *tensor = lookup(role);
   return tensor && !tensor->shape.empty() ? std::optional(tensor->shape[0]) : std::nullopt;

@@ -47,6 +47,8 @@ public:
   std::optional<int64_t> rowsOf(const Role &role) const;
   /// A tensor that this model may have but does not need.
   void ignore(const Role &role);
+  /// The tensors of a layer that this graph does not have, in folders.
+  void ignoreLayer(int64_t layer);
   /// The tensor's name in the file, or the first of the names that it could have.
   std::string nameOf(const Role &role, int64_t expert = -1) const;
 

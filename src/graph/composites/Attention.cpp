@@ -79,8 +79,11 @@ Value divideByRoot(Builder &b, Value x, const SymbolicInt &size) {
   return div(b, x, applyComposite(b, "sqrt", b.cast(b.dims(size, /*isScalar=*/true), elementTypeOf(x)))[0]);
 }
 
-static Value scaledScores(Builder &b, Value query, Value key, const std::optional<double> &scale) {
+static Value scaledScores(Builder &b, Value query, Value key, Value furtherQuery, Value furtherKey,
+                          const std::optional<double> &scale) {
   Value scores = headProduct(b, query, key, /*rhsTransposed=*/true, "key");
+  if (furtherQuery)
+    scores = add(b, scores, headProduct(b, furtherQuery, furtherKey, /*rhsTransposed=*/true, "key"));
   if (!scores)
     return {};
   if (scale)
@@ -215,17 +218,19 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
     b.contradict("attention: expected query, key and value of rank 2 or more");
     return {};
   }
-  Value q = toCompute(b, query), v = castLike(b, value, q);
+  Value q = toCompute(b, query), v = castLike(b, value, q), furtherQuery = castLike(b, form.furtherQuery, q);
   Value visible = visibleKeys(b, form, shapeOf(query)[rankOf(query) - 2], shapeOf(key)[rankOf(key) - 2]);
   Value mask = form.mask;
   std::optional<SharedKeys> shared = SharedKeys::of(query, key, form);
   if (shared) {
     q = shared->join(b, q);
+    furtherQuery = shared->join(b, furtherQuery);
     visible = shared->join(b, visible);
     mask = shared->join(b, mask);
   }
   AttentionResult result;
-  result.scores = result.capped = scaledScores(b, q, castLike(b, key, q), form.scale);
+  result.scores = result.capped =
+      scaledScores(b, q, castLike(b, key, q), furtherQuery, castLike(b, form.furtherKey, q), form.scale);
   if (!result.scores)
     return {};
   double cap = form.softcap;

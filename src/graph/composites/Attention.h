@@ -29,6 +29,9 @@ struct AttentionForm {
   double softcap = 0;
   /// What the softmax is computed in; the type of the scores without.
   mlir::Type softmaxType;
+  /// Further elements of queries and keys, whose products are added to the scores before they are scaled; keys may have
+  /// as few heads as the others. The scale must be given.
+  mlir::Value furtherQuery, furtherKey;
   /// [heads]: the score of an additional key per head, whose value is 0.
   mlir::Value sinks;
   /// Functions applied to the logits of the softmax and to the probabilities; they keep shape and type.

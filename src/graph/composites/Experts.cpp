@@ -1,25 +1,50 @@
 //===- Experts.cpp - mixtures of experts ----------------------------------===//
 
 #include "graph/composites/Experts.h"
+#include "graph/composites/Division.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
 
 namespace perpend::graph {
 
+/// The k largest elements along the last dimension, and their positions. Errors: nulls.
+static std::pair<Value, Value> largest(Builder &b, Value x, const SymbolicInt &k) {
+  Attribute count = ShapeAttr::get(b.context(), ArrayRef<SymbolicInt>(k));
+  Results best = applyComposite(b, "topk", x, Attributes(b.context(), b.operations.getNamedAttr("k", count)));
+  return best.size() < 2 || !best[1] ? std::pair<Value, Value>() : std::pair(best[0], best[1]);
+}
+
 ExpertRoutes chooseExperts(Builder &b, Value scores, Value weights, const SymbolicInt &k, bool normalises, Type type) {
-  auto attribute = [&](StringRef name, Attribute value) {
-    return Attributes(b.context(), b.operations.getNamedAttr(name, value));
-  };
-  Results best =
-      applyComposite(b, "topk", scores, attribute("k", ShapeAttr::get(b.context(), ArrayRef<SymbolicInt>(k))));
-  if (best.size() < 2 || !best[1])
+  auto [values, experts] = largest(b, scores, k);
+  if (!experts)
     return {};
   Value all = weights ? b.cast(weights, type) : softmax(b, b.cast(scores, type), 1, false);
-  Value shares = call(b, "gather_elements", {all, best[1]}, attribute("axis", b.operations.getI64IntegerAttr(1)));
+  auto axis = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(1));
+  Value shares = call(b, "gather_elements", {all, experts}, Attributes(b.context(), axis));
   if (normalises)
     shares = div(b, shares, sum(b, shares, {1}, true));
-  return {best[1], shares};
+  return {experts, shares};
+}
+
+Value limitToGroups(Builder &b, Value scores, int64_t groups, int64_t used, int64_t best) {
+  if (!scores)
+    return {};
+  Shape shape = shapeOf(scores);
+  SymbolicInt count(groups);
+  std::optional<SymbolicInt> each = divideEvenly(shape[1], count);
+  if (!each)
+    return b.fail("experts: " + shape[1].str() + " are no multiple of " + count.str() + " groups");
+  Value grouped = b.reshape(scores, {shape[0], count, *each});
+  Value ofGroups = best == 1 ? b.reduce(ReductionKind::Max, grouped, 2, /*keepDims=*/false)
+                             : sum(b, largest(b, grouped, SymbolicInt(best)).first, {2}, /*keepDims=*/false);
+  Value chosen = ofGroups ? largest(b, ofGroups, SymbolicInt(used)).second : ofGroups;
+  if (!chosen)
+    return {};
+  Value isChosen = call(b, "equal", {b.unsqueeze(chosen, 2), iota(b, count, elementTypeOf(chosen))});
+  Value isUsed = b.unsqueeze(b.reduce(ReductionKind::Max, isChosen, 1, /*keepDims=*/false), 2);
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  return b.reshape(where(b, isUsed, grouped, b.scalar(lowest, elementTypeOf(scores))), shape);
 }
 
 Value ofExpert(Builder &b, Value all, const SymbolicInt &expert) {

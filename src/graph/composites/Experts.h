@@ -23,6 +23,10 @@ struct ExpertRoutes {
 ExpertRoutes chooseExperts(Builder &builder, mlir::Value scores, mlir::Value weights, const SymbolicInt &k,
                            bool normalises, mlir::Type type);
 
+/// `scores` [tokens, experts], of which those outside the `used` best of so many `groups` of neighbours become
+/// -infinity. A group counts as the sum of its `best` largest scores.
+mlir::Value limitToGroups(Builder &builder, mlir::Value scores, int64_t groups, int64_t used, int64_t best);
+
 /// What belongs to one expert of [experts, ...]; null for null.
 mlir::Value ofExpert(Builder &builder, mlir::Value all, const SymbolicInt &expert);
 

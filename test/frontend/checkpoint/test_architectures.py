@@ -10,11 +10,13 @@ from frontend.checkpoint.tiny_models import (
     CASES,
     DEPEND_ON_LENGTH,
     TOLERANCE,
+    YARN,
     agree,
     generates_as_transformers,
     logits,
     make,
     prompt,
+    rope,
     save,
 )
 
@@ -46,6 +48,18 @@ def test_folder(name: str, tmp_path: Path) -> None:
         ("gpt2", {"layer_norm_epsilon": 0.01}),
         ("qwen3-moe", {"norm_topk_prob": True}),
         ("mixtral", {"num_experts_per_tok": 1}),
+        ("deepseek2", {"num_experts_per_tok": 2}),
+        ("deepseek2", {"routed_scaling_factor": 1.0}),
+        ("deepseek2-groups", {"topk_group": 3}),
+        ("deepseek2-groups", {"topk_method": "greedy"}),
+        ("deepseek2-groups", {"n_group": 2, "topk_group": 1}),
+        ("deepseek2-yarn", rope("yarn", **YARN, mscale=0.707, mscale_all_dim=0.5)),
+        ("deepseek2-yarn", rope("yarn", **YARN, mscale=0.5, mscale_all_dim=0.707)),
+        ("deepseek2-yarn", rope("yarn", **(YARN | {"factor": 8.0}), mscale=0.707, mscale_all_dim=0.707)),
+        ("deepseek3", {"norm_topk_prob": False}),
+        ("deepseek3", {"rope_interleave": False}),
+        ("deepseek3", {"topk_group": 1, "num_experts_per_tok": 2}),
+        ("deepseek3", {"topk_group": 3}),
     ],
 )
 def test_each_setting_matters(name: str, settings: dict[str, Any], tmp_path: Path) -> None:

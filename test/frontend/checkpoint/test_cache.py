@@ -1,5 +1,6 @@
 """Decoders with a cache: what they compute for a text given in pieces is what they compute for the whole."""
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -59,7 +60,18 @@ def test_pieces(name: str, tmp_path: Path) -> None:
         generates_as_transformers(model, continued)
 
 
-BITS = ["llama", "llama-tied", "gemma2", "gpt2", "qwen3", "phi3-partial", "mixtral", "mistral"]
+BITS = [
+    "llama",
+    "llama-tied",
+    "gemma2",
+    "gpt2",
+    "qwen3",
+    "phi3-partial",
+    "mixtral",
+    "mistral",
+    "deepseek2-groups",
+    "deepseek3",
+]
 
 
 @pytest.mark.parametrize("name", BITS)
@@ -78,7 +90,7 @@ def test_bits_do_not_depend_on_pieces(name: str, tmp_path: Path) -> None:
 STEPS = [[7, 1, 0, 30], [1, 1, 1, 1], [1, 0, 12, 1], [0, 0, 0, 5], [1, 1, 1, 1], [40, 33, 2, 1]]
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3", "mixtral"])
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3", "mixtral", "deepseek3"])
 def test_texts_together(name: str, tmp_path: Path) -> None:
     """Each of several texts, of any lengths, gets the bits that it gets alone."""
     path = save(make(CASES[name]), tmp_path)
@@ -139,7 +151,7 @@ NARROW: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 @pytest.mark.parametrize("type_name", NARROW)
-@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3"])
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3", "deepseek3"])
 def test_bits_of_narrow_caches(name: str, type_name: str, tmp_path: Path) -> None:
     """Tokens of the same run read rounded keys and values, too."""
     path = save(make(CASES[name]), tmp_path)
@@ -158,6 +170,11 @@ def logits_of_rounded(model: Any, tokens: NDArray[np.int64], type_name: str) -> 
         key, value = (NARROW[type_name](x) for x in (key, value))
         return sys.modules[type(module).__module__].eager_attention_forward(module, query, key, value, mask, **rest)
 
+    latent = [module for module in model.modules() if hasattr(module, "expand_kv")]
+    for module in latent:  # a cache has what these functions take
+        module.expand_kv = lambda *rows, expand=module.expand_kv: expand(*map(NARROW[type_name], rows))
+    if latent:
+        return logits(model, tokens)
     AttentionInterface.register("rounded", attention)
     AttentionMaskInterface.register("rounded", eager_mask)
     model.set_attn_implementation("rounded")
@@ -165,7 +182,7 @@ def logits_of_rounded(model: Any, tokens: NDArray[np.int64], type_name: str) -> 
 
 
 @pytest.mark.parametrize("type_name", NARROW)
-@pytest.mark.parametrize("name", ["llama-tied", "gemma2", "gpt2", "mixtral"])
+@pytest.mark.parametrize("name", ["llama-tied", "gemma2", "gpt2", "mixtral", "deepseek3"])
 def test_numbers_are_rounded_once(name: str, type_name: str, tmp_path: Path) -> None:
     """Numbers halfway between two may be rounded to another one, so this compares with the distance to f32."""
     model = make(CASES[name])
@@ -249,15 +266,20 @@ def test_memory_is_what_was_written(tmp_path: Path) -> None:
     assert resident() - before < 32 << 20
 
 
+def model_layers(folder: Path) -> int:
+    return int(json.loads((folder / "config.json").read_text()).get("num_hidden_layers", 2))
+
+
 @pytest.mark.parametrize("type_name", ["f32", "f16", "bf16"])
-@pytest.mark.parametrize("name", ["llama", "gpt2", "mistral"])
-def test_nothing_copies_a_cache(name: str, type_name: str, tmp_path: Path) -> None:
-    """Only products, and what is fused with them, read all keys and values where one token is added."""
+@pytest.mark.parametrize("name, count", [("llama", 4), ("gpt2", 4), ("mistral", 4), ("deepseek3", 9)])
+def test_nothing_copies_a_cache(name: str, count: int, type_name: str, tmp_path: Path) -> None:
+    """Only products, and what is fused with them, read all keys and values where one token is added; a latent is
+    both."""
     path = save(make(CASES[name]), tmp_path)
     options = ["--cache", "128", "--cache-type", type_name, "--dim", "n=1", "--stage", "fuse"]
     text = succeed("inspect", str(path), *options, folder=tmp_path)
     caches = set(re.findall(r"(%\w+) = graph.concat %arg", text))
-    assert len(caches) == 4
+    assert len(caches) == 2 * model_layers(path)
     for kind in ("slice", "reshape"):
         caches |= {view for view, cache in re.findall(rf"(%\w+) = graph.{kind} (%\w+) ", text) if cache in caches}
     readers = [
@@ -265,7 +287,7 @@ def test_nothing_copies_a_cache(name: str, type_name: str, tmp_path: Path) -> No
         for kernel, inputs in re.findall(r"graph.call_kernel @(\w+)\(([^)]*)\)", text)
         if caches & set(inputs.split(", "))
     ]
-    assert len(readers) == 4
+    assert len(readers) == count
     assert not [kernel for kernel, _ in readers if re.search("transpose|pad|reshape|ext_", kernel)]
 
 

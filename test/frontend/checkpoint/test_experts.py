@@ -13,7 +13,7 @@ from frontend.checkpoint.gguf_file import Stored
 from frontend.checkpoint.k_quants import random_blocks
 from frontend.checkpoint.test_cache import PIECES, TEXT, in_pieces
 from frontend.checkpoint.test_gguf import check, loaded_with, plain, quantised
-from frontend.checkpoint.tiny_models import Case, make
+from frontend.checkpoint.tiny_models import GROUPS, LATENT, ROUTED, Case, make
 from frontend.checkpoint.to_gguf import Array, save_gguf
 from language_checkpoints import write_checkpoint
 from llm.checkpoints import continuation, greedy, make_gguf, tokenizer_of
@@ -59,6 +59,7 @@ def test_compiled(kind: str, tmp_path: Path) -> None:
 
 
 MODELS = ["tiny-experts-q4_0", "tiny-experts-bf16", "small-experts-q4_1", "small-experts-q8_0", "small-experts-q4_k"]
+MODELS += ["small-latent-q4_0", "small-latent-q4_k"]
 
 
 @pytest.mark.parametrize("precision", ["f32", "int8"])
@@ -88,7 +89,10 @@ def test_threads(tmp_path: Path) -> None:
     np.testing.assert_array_equal(rows[0], rows[1])
 
 
-@pytest.mark.parametrize("name", ["small-experts-q4_0", "small-experts-q4_k", "small-experts-q8_0"])
+BLOCKS = ["small-experts-q4_0", "small-experts-q4_k", "small-experts-q8_0", "small-latent-q4_0", "small-latent-q4_k"]
+
+
+@pytest.mark.parametrize("name", BLOCKS)
 def test_weights_stay_blocks(name: str, tmp_path: Path) -> None:
     """As f32 they would be four to seven times as large."""
     path = write_checkpoint(name, tmp_path)
@@ -112,11 +116,17 @@ def test_only_used_experts_are_read(kind: str, tokens: str, tmp_path: Path) -> N
         assert not [line for line in calls if "tensor<12x" in line.split(" : (")[1].split(" -> ")[0]]
 
 
-def test_a_program(tmp_path: Path) -> None:
+KINDS: dict[str, dict[str, Any]] = {
+    "mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "deepseek_v3": LATENT | ROUTED | GROUPS | {"first_k_dense_replace": 0},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program(kind: str, tmp_path: Path) -> None:
     """Its tokens are those of transformers with the numbers of the blocks."""
     blocks = Blocks("Q4_0")
-    experts = {"num_local_experts": 4, "num_experts_per_tok": 2}
-    model = blocks.loaded(make_gguf(tmp_path / "model.gguf", kind="mixtral", store=blocks, **experts))
+    model = blocks.loaded(make_gguf(tmp_path / "model.gguf", kind=kind, store=blocks, **KINDS[kind]))
     succeed("llm", "compile", "model.gguf", "-o", "chat", folder=tmp_path)
     tokenizer = tokenizer_of(tmp_path / "model.gguf")
     tokens = tokenizer.encode("<s>The quick fox", add_special_tokens=False, parse_special_tokens=True)

@@ -10,18 +10,24 @@ import torch
 from frontend.checkpoint.gguf_file import Stored, split_names, write_gguf
 from frontend.checkpoint.k_quants import KINDS, random_blocks
 from frontend.checkpoint.tiny_models import CASES, Case, agree, logits, make, prompt
-from frontend.checkpoint.to_gguf import Array, converted, metadata_of, save_gguf
+from frontend.checkpoint.to_gguf import Array, converted, metadata_of, save_gguf, split_latent
 
-# What GGUF cannot say: windows of Llama and Qwen, dynamic scaling, dense layers among experts.
+# What GGUF cannot say: windows of Llama and Qwen, dynamic scaling, dense layers among experts, halves that rotate.
 UNSPEAKABLE = {"mistral", "qwen2-windows", "llama-dynamic", "qwen3-moe-mixed", "phi3", "llama-llama3"}
+UNSPEAKABLE |= {"deepseek3-halves"}
 # Facts of the published models, which GGUF files do not have.
 AS_PUBLISHED = {"query_pre_attn_scalar": 16}
+LATENT_AS_PUBLISHED = {"attention_bias": False, "mlp_bias": False}
 
 
 def case_of(name: str) -> Case:
     settings = dict(CASES[name].settings)
     if name.startswith(("gemma2", "gemma3")):
         settings |= AS_PUBLISHED
+    if name.startswith("deepseek2"):
+        settings |= LATENT_AS_PUBLISHED
+    if name == "deepseek3-yarn":
+        settings["rope_parameters"] = settings["rope_parameters"] | {"mscale": 0.5}
     return Case(CASES[name].type, settings)
 
 
@@ -66,6 +72,37 @@ def test_experts_one_by_one(tmp_path: Path) -> None:
     write_gguf(tmp_path / "model.gguf", metadata, tensors)
     with pytest.raises(perpend.CompileError, match=r"the tensor 'blk\.1\.ffn_down\.3\.weight' is missing"):
         perpend.import_model(tmp_path / "model.gguf")
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("deepseek") and name not in UNSPEAKABLE])
+def test_matrices_of_latents_apart(name: str, tmp_path: Path) -> None:
+    """As newer files have them; the files above have one matrix for keys and values."""
+    model = make(case_of(name))
+    tensors = split_latent(model.config, converted(model))
+    check(model, write_gguf(tmp_path / "model.gguf", metadata_of(model, tensors), tensors))
+
+
+def test_latent_mistakes(tmp_path: Path) -> None:
+    model = make(case_of("deepseek3-yarn"))
+    tensors = converted(model)
+    metadata = metadata_of(model, tensors)
+
+    def error_with(**settings: Any) -> str:
+        changed = metadata | {f"deepseek2.{key.replace('__', '.')}": value for key, value in settings.items()}
+        used = {key: value for key, value in changed.items() if value is not None}
+        with pytest.raises(perpend.CompileError) as caught:
+            perpend.import_model(write_gguf(tmp_path / "model.gguf", used, tensors))
+        return str(caught.value)
+
+    for settings, words in [
+        ({"rope__scaling__yarn_log_multiplier": None}, "yarn_log_multiplier' is missing"),
+        ({"rope__dimension_count": 24}, "expected less than the size of a head, 24, got 24"),
+        ({"expert_gating_func": 3}, "expected 1 (softmax) or 2 (sigmoid), got 3"),
+        ({"expert_group_count": 3}, "expected a divisor of the 8 experts, got 3"),
+        ({"attention__temperature_scale": 0.1}, "temperature_scale': expected no such scale"),
+        ({"attention__key_length_mla": 24}, "value_length_mla' is missing"),
+    ]:
+        assert words in error_with(**settings)
 
 
 def f16(array: Array) -> Array:

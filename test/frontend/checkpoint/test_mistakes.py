@@ -13,7 +13,7 @@ import torch
 from cli.tool import GOOD, reject, succeed
 from cli.tool import perpend as tool
 from frontend.checkpoint.gguf_file import Stored, gguf_bytes
-from frontend.checkpoint.tiny_models import Case, make, prompt, save
+from frontend.checkpoint.tiny_models import CASES, Case, make, prompt, save
 from frontend.checkpoint.to_gguf import converted, metadata_of
 from safetensors.torch import load_file, save_file
 
@@ -68,6 +68,46 @@ def test_settings(model: Any, tmp_path: Path, settings: dict[str, Any], words: s
     message = error_of(save(model, tmp_path, **settings))
     assert re.search(words, message, re.DOTALL) and str(tmp_path) in message, message
     assert message.count("hint: ") <= 1
+
+
+@pytest.mark.parametrize(
+    "name, settings, words",
+    [
+        (
+            "deepseek2",
+            {"topk_method": "noaux_tc"},
+            "'topk_method': expected greedy or group_limited_greedy, got \"noaux",
+        ),
+        ("deepseek2", {"scoring_func": "sigmoid"}, "'scoring_func': expected 'softmax', which this architecture has"),
+        ("deepseek2", {"norm_topk_prob": True}, "'norm_topk_prob': expected false with shares of a softmax, got true"),
+        ("deepseek2", {"moe_layer_freq": 2}, "'moe_layer_freq': expected 1, got 2"),
+        ("deepseek2", {"num_key_value_heads": 2}, "'num_key_value_heads': expected as many as heads, 4, got 2"),
+        ("deepseek2", {"kv_lora_rank": None}, "'kv_lora_rank' is missing"),
+        ("deepseek2", {"qk_nope_head_dim": 0}, "'qk_nope_head_dim': expected a whole number of at least 1"),
+        ("deepseek2", {"v_head_dim": 13}, r"tensor 'model.layers.0.self_attn.kv_b_proj.weight': expected shape .116"),
+        ("deepseek2", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "embeddings of 8 elements, got 4"),
+        ("deepseek2-groups", {"n_group": 3}, "'n_group': expected a divisor of the 8 experts, got 3"),
+        ("deepseek2-groups", {"topk_group": 1}, "'topk_group': expected at most 4 groups, with at least 3 experts"),
+        ("deepseek2-groups", {"topk_group": 5}, "'topk_group': expected at most 4 groups"),
+        ("deepseek2-groups", {"n_group": None}, "'n_group' is missing"),
+        ("deepseek3", {"topk_method": "greedy"}, "'topk_method': expected noaux_tc, got \"greedy\""),
+        ("deepseek3", {"n_group": 8, "topk_group": 4}, "'n_group': expected groups of at least 2 experts, got 8"),
+        ("deepseek3", {"attention_bias": True}, "the tensor 'model.layers.0.self_attn.q_a_proj.bias' is missing"),
+    ],
+)
+def test_settings_of_latents_and_groups(name: str, settings: dict[str, Any], words: str, tmp_path: Path) -> None:
+    message = error_of(save(make(CASES[name]), tmp_path, **settings))
+    assert re.search(words, message, re.DOTALL), message
+
+
+def test_layers_that_predict_further(tmp_path: Path) -> None:
+    """Tensors of as many layers as the settings say are left out."""
+    folder = save(make(CASES["deepseek3"]), tmp_path, num_nextn_predict_layers=1)
+    tensors = load_file(folder / "model.safetensors")
+    save_file(tensors | {"model.layers.3.eh_proj.weight": torch.ones(1)}, folder / "model.safetensors")
+    perpend.import_model(folder)
+    save_file(tensors | {"model.layers.4.eh_proj.weight": torch.ones(1)}, folder / "model.safetensors")
+    assert "no use for the tensor 'model.layers.4.eh_proj.weight'" in error_of(folder)
 
 
 def test_layer_types(tmp_path: Path) -> None:

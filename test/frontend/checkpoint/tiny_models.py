@@ -33,6 +33,11 @@ def rope(kind: str, **parameters: Any) -> dict[str, Any]:
 
 
 LONG = {"short_factor": [1.0 + 0.1 * i for i in range(8)], "long_factor": [2.0 + 0.5 * i for i in range(8)]}
+LATENT = {"kv_lora_rank": 24, "q_lora_rank": 40, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 12}
+LATENT |= {"num_key_value_heads": 4, "num_hidden_layers": 3, "first_k_dense_replace": 1}
+ROUTED = {"n_routed_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 32, "n_shared_experts": 2}
+GROUPS = {"n_group": 4, "topk_group": 2}
+YARN = {"factor": 4.0, "original_max_position_embeddings": 64, "beta_fast": 32.0, "beta_slow": 1.0}
 CASES = {
     "llama": Case("llama", {}),
     "llama-biases": Case("llama", {"attention_bias": True, "mlp_bias": True, "num_key_value_heads": 1}),
@@ -80,6 +85,21 @@ CASES = {
         {"head_dim": 16, "num_experts": 4, "num_experts_per_tok": 3, "moe_intermediate_size": 32}
         | {"norm_topk_prob": True, "mlp_only_layers": [1]},
     ),
+    "deepseek2": Case("deepseek_v2", LATENT | ROUTED | {"q_lora_rank": None, "routed_scaling_factor": 1.5}),
+    "deepseek2-groups": Case(
+        "deepseek_v2",
+        LATENT | ROUTED | GROUPS | {"topk_method": "group_limited_greedy", "attention_bias": True, "mlp_bias": True},
+    ),
+    "deepseek2-yarn": Case("deepseek_v2", LATENT | ROUTED | rope("yarn", **YARN, mscale=0.707, mscale_all_dim=0.707)),
+    "deepseek3": Case("deepseek_v3", LATENT | ROUTED | GROUPS | {"routed_scaling_factor": 2.5}),
+    "deepseek3-halves": Case(
+        "deepseek_v3",
+        LATENT | ROUTED | GROUPS | {"rope_interleave": False, "norm_topk_prob": False, "n_group": 1, "topk_group": 1},
+    ),
+    "deepseek3-yarn": Case(
+        "deepseek_v3",
+        LATENT | ROUTED | GROUPS | {"q_lora_rank": None} | rope("yarn", **YARN, mscale=1.0, mscale_all_dim=0.5),
+    ),
 }
 # Whose rotations are those of the text's length; with a cache, of the longest text that it can hold.
 DEPEND_ON_LENGTH = ("llama-dynamic", "phi3-longrope")
@@ -98,6 +118,9 @@ def make(case: Case) -> Any:
                 parameter.add_(0.2 * torch.randn_like(parameter))
             else:
                 parameter.copy_(torch.randn_like(parameter) * (2 if "embed" in name or "wte" in name else 1) / 8)
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.add_(0.2 * torch.randn_like(buffer))
     return model
 
 

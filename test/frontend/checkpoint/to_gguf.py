@@ -12,6 +12,7 @@ Array = NDArray[Any]
 Store = Callable[[str, Array], Array | Stored]
 
 ARCHITECTURES = {"mistral": "llama", "mixtral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe"}
+ARCHITECTURES |= {"deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2"}
 PARTS = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -27,6 +28,15 @@ PARTS = {
     "mlp.gate_up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
     "mlp.gate": "ffn_gate_inp",
+    "self_attn.q_a_proj": "attn_q_a",
+    "self_attn.q_a_layernorm": "attn_q_a_norm",
+    "self_attn.q_b_proj": "attn_q_b",
+    "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa",
+    "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+    "self_attn.kv_b_proj": "attn_kv_b",
+    "mlp.shared_experts.gate_proj": "ffn_gate_shexp",
+    "mlp.shared_experts.up_proj": "ffn_up_shexp",
+    "mlp.shared_experts.down_proj": "ffn_down_shexp",
     "ln_1": "attn_norm",
     "attn.c_attn": "attn_qkv",
     "attn.c_proj": "attn_output",
@@ -53,6 +63,8 @@ def renamed(name: str, kind: str) -> str:
     """A tensor's name in GGUF, for all but experts."""
     name, _, part = name.removeprefix("model.").removeprefix("transformer.").rpartition(".")
     pieces = name.split(".")
+    if part == "e_score_correction_bias":
+        return f"blk.{pieces[1]}.exp_probs_b.bias"
     if pieces[0] not in ("layers", "h"):
         return f"{WHOLE[name]}.{part}"
     parts = PARTS | (SANDWICH if kind in ("gemma2", "gemma3_text") else {})
@@ -85,6 +97,46 @@ def converted(model: Any) -> dict[str, Array]:
             array = array.T
         tensors[new] = np.ascontiguousarray(array)
     return tensors
+
+
+def split_latent(config: Any, tensors: dict[str, Array]) -> dict[str, Array]:
+    """With matrices for keys and values apart, as newer files have them."""
+    result = dict(tensors)
+    for name in [name for name in tensors if "attn_kv_b" in name]:
+        both = result.pop(name).reshape(config.num_attention_heads, -1, config.kv_lora_rank)
+        keys, values = np.split(both, [config.qk_nope_head_dim], axis=1)
+        result[name.replace("kv_b", "k_b")] = np.ascontiguousarray(keys.swapaxes(1, 2))
+        result[name.replace("kv_b", "v_b")] = np.ascontiguousarray(values)
+    return result
+
+
+def latent_metadata(config: Any, tensors: dict[str, Array]) -> dict[str, Any]:
+    """Settings of DeepSeek; of newer files, which name the sizes of attention to latents, if the matrices are apart."""
+    key_size, value_size = config.qk_nope_head_dim + config.qk_rope_head_dim, config.v_head_dim
+    is_split = any("attn_k_b" in name for name in tensors)
+    is_third = config.model_type == "deepseek_v3"
+    has_groups = is_third or config.topk_method == "group_limited_greedy"
+    result = {
+        "attention.head_count_kv": 1 if is_split else config.num_attention_heads,
+        "attention.q_lora_rank": config.q_lora_rank,
+        "attention.kv_lora_rank": config.kv_lora_rank,
+        "attention.key_length": config.kv_lora_rank + config.qk_rope_head_dim if is_split else key_size,
+        "attention.value_length": config.kv_lora_rank if is_split else value_size,
+        "attention.key_length_mla": key_size if is_split else None,
+        "attention.value_length_mla": value_size if is_split else None,
+        "rope.dimension_count": config.qk_rope_head_dim,
+        "leading_dense_block_count": config.first_k_dense_replace,
+        "expert_count": config.n_routed_experts,
+        "expert_shared_count": config.n_shared_experts,
+        "expert_weights_scale": float(config.routed_scaling_factor),
+        "expert_weights_norm": is_third and config.norm_topk_prob,
+        "expert_gating_func": 2 if is_third else 1,
+        "expert_group_count": config.n_group if has_groups else None,
+        "expert_group_used_count": config.topk_group if has_groups else None,
+    }
+    if all_heads := config.rope_parameters.get("mscale_all_dim"):
+        result["rope.scaling.yarn_log_multiplier"] = 0.1 * all_heads
+    return result
 
 
 def rope_metadata(config: Any, tensors: dict[str, Array]) -> dict[str, Any]:
@@ -133,6 +185,8 @@ def metadata_of(model: Any, tensors: dict[str, Array]) -> dict[str, Any]:
         "expert_used_count": get("num_experts_per_tok"),
         "expert_feed_forward_length": get("moe_intermediate_size"),
     } | rope_metadata(config, tensors)
+    if get("kv_lora_rank"):
+        values |= latent_metadata(config, tensors)
     prefix = ARCHITECTURES.get(kind, kind)
     return {"general.architecture": prefix} | {f"{prefix}.{key}": value for key, value in values.items() if value}
 
