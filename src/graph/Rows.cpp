@@ -348,13 +348,23 @@ private:
     return true;
   }
 
+  /// Whether several rows read the same one of the value (a mask for all heads), which each of them would compute.
+  bool isSharedByRows(Value value) const {
+    Shape shape = shapeOf(value), whole = shapeOf(chain.root->getResult(0));
+    auto rows = llvm::zip(ArrayRef(shape).take_front(chain.rowDims), ArrayRef(whole).take_front(chain.rowDims));
+    return shape.size() > chain.rowDims && llvm::any_of(rows, [](const auto &extents) {
+             auto [own, all] = extents;
+             return own == SymbolicInt(1) && all != SymbolicInt(1);
+           });
+  }
+
   /// Whether a row of the value fits, or need not be kept.
   bool admit(Operation *op) {
     if (isProduct(op) && !joins(op))
       return false;
     if (!isWorthKeeping(op))
       return true;
-    if (refused.contains(op))
+    if (refused.contains(op) || isSharedByRows(op->getResult(0)))
       return false;
     std::optional<int64_t> count = elementCount(chain.rowOf(op->getResult(0))).constant();
     Type element = tensorTypeOf(op->getResult(0)).getElementType();

@@ -84,8 +84,8 @@ struct Block {
 const std::vector<Block> blocks = {{1, 1},  {8, 1},  {1, 4},  {3, 8},   {3, 3},
                                    {1, 16}, {9, 16}, {5, 24}, {14, 32}, {2, 64}};
 /// Of intrinsics that read panels of rows that lie apart, as values of a cache do.
-const std::vector<Block> blocksApart = {Block::apart(1, 1, 3), Block::apart(3, 3, 1), Block::apart(8, 16, 16),
-                                        Block::apart(5, 24, 8), Block::apart(14, 32, 32)};
+const std::vector<Block> blocksApart = {Block::apart(1, 1, 3),   Block::apart(14, 1, 7), Block::apart(3, 3, 1),
+                                        Block::apart(8, 16, 16), Block::apart(5, 24, 8), Block::apart(14, 32, 32)};
 /// Whose depth is known: one body, several, and a prime number of steps.
 const std::vector<Block> blocksOfWords = {
     Block::ofWords(6, 16, 5),  Block::ofWords(6, 16, 21), Block::ofWords(6, 16, 11),
@@ -118,7 +118,8 @@ template <typename T> StridedMemRefType<T, 1> view(std::vector<T> &values) {
 }
 
 bool readsRowsApart(const Variant &variant) {
-  const llvm::StringRef names[] = {"f32.block", "bf16.weights.block", "f16.weights.block"};
+  const llvm::StringRef names[] = {"f32.block", "bf16.weights.block", "f16.weights.block", "bf16.rows.block",
+                                   "f16.rows.block"};
   return llvm::is_contained(names, variant.intrinsic);
 }
 

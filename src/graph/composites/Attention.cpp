@@ -7,6 +7,7 @@
 
 #include "graph/composites/Attention.h"
 #include "graph/composites/Division.h"
+#include "graph/composites/Softmax.h"
 
 using namespace mlir;
 
@@ -147,20 +148,12 @@ static Value maskedScores(Builder &b, Value scores, Value visible, Value mask) {
   return visible ? where(b, visible, scores, lowest) : scores;
 }
 
-/// Softmax over the keys; 0 in rows that see no key.
+/// Softmax over the keys; 0 in rows that see no key. Sinks [.., heads, 1 or queries, 1] are scores of a further key.
 static Value probabilitiesOf(Builder &b, Value scores, Value sinks, bool canBeEmpty) {
   if (!scores)
     return {};
-  Shape shape = shapeOf(scores);
-  if (sinks) {
-    Shape column = shape;
-    column.back() = SymbolicInt(1);
-    scores = b.concat({scores, b.broadcast(castLike(b, sinks, scores), {1}, column)}, shape.size() - 1);
-  }
-  Value probabilities = softmax(b, scores, -1, false);
-  if (sinks)
-    return sliceAxis(b, probabilities, shape.size() - 1, SymbolicInt(0), shape.back());
-  if (!canBeEmpty)
+  Value probabilities = softmaxWith(b, scores, -1, /*isLogarithmic=*/false, sinks);
+  if (sinks || !canBeEmpty)
     return probabilities;
   Value highest = b.reduce(ReductionKind::Max, scores, {-1}, /*keepDims=*/true);
   return pointwise(b, {probabilities, highest},
@@ -181,8 +174,7 @@ struct SharedKeys {
   /// nullopt if each head has its own key, or if something else is given per head.
   static std::optional<SharedKeys> of(Value query, Value key, const AttentionForm &form) {
     Shape left = shapeOf(query), right = shapeOf(key);
-    if (left.size() != 4 || right.size() != 4 || left[1] == right[1] || form.sinks || form.changeLogits ||
-        form.changeProbabilities)
+    if (left.size() != 4 || right.size() != 4 || left[1] == right[1] || form.changeLogits || form.changeProbabilities)
       return std::nullopt;
     std::optional<SymbolicInt> group = divideEvenly(left[1], right[1]);
     Shape mask = form.mask ? shapeOf(form.mask) : Shape();
@@ -220,13 +212,14 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
   }
   Value q = toCompute(b, query), v = castLike(b, value, q), furtherQuery = castLike(b, form.furtherQuery, q);
   Value visible = visibleKeys(b, form, shapeOf(query)[rankOf(query) - 2], shapeOf(key)[rankOf(key) - 2]);
-  Value mask = form.mask;
+  Value mask = form.mask, sinks = form.sinks ? b.unsqueeze(form.sinks, {1, 2}) : Value();
   std::optional<SharedKeys> shared = SharedKeys::of(query, key, form);
   if (shared) {
     q = shared->join(b, q);
     furtherQuery = shared->join(b, furtherQuery);
     visible = shared->join(b, visible);
     mask = shared->join(b, mask);
+    sinks = shared->join(b, sinks);
   }
   AttentionResult result;
   result.scores = result.capped =
@@ -241,7 +234,7 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
     return {};
   bool canBeEmpty = form.mask || form.keyLengths || form.starts || form.left;
   Value logits = form.softmaxType ? b.cast(result.masked, form.softmaxType) : result.masked;
-  Value probabilities = probabilitiesOf(b, changed(logits, form.changeLogits), form.sinks, canBeEmpty);
+  Value probabilities = probabilitiesOf(b, changed(logits, form.changeLogits), sinks, canBeEmpty);
   result.probabilities = castLike(b, changed(probabilities, form.changeProbabilities), q);
   result.result = castLike(b, headProduct(b, result.probabilities, v, /*rhsTransposed=*/false, "value"), query);
   if (shared)

@@ -3,7 +3,7 @@
 #include "graph/Attributes.h"
 #include "graph/LibraryCalls.h"
 #include "graph/Scalars.h"
-#include "graph/composites/Formulas.h"
+#include "graph/composites/Softmax.h"
 
 using namespace mlir;
 
@@ -86,6 +86,10 @@ static Value normalPowers(Builder &b, Value x) {
 }
 
 Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
+  return softmaxWith(b, input, axis, isLogarithmic, {});
+}
+
+Value softmaxWith(Builder &b, Value input, int64_t axis, bool isLogarithmic, Value further) {
   if (!input)
     return {};
   if (rankOf(input) == 0)
@@ -93,10 +97,14 @@ Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
   int64_t dim = normalAxis(b, axis, rankOf(input));
   if (dim < 0)
     return {};
-  Value x = toCompute(b, input);
-  Value shifted = sub(b, x, exponentShift(b, x, dim));
+  Value x = toCompute(b, input), shift = exponentShift(b, x, dim);
+  if (further && shift)
+    shift = call(b, "max", {shift, further = castLike(b, further, x)});
+  Value shifted = sub(b, x, shift);
   Value power = shifted ? normalPowers(b, shifted) : Value();
   Value total = b.reduce(ReductionKind::Sum, power, dim, true);
+  if (further && total)
+    total = add(b, total, applyComposite(b, "exp", sub(b, further, shift))[0]);
   if (!total)
     return {};
   // One division per sum: a multiplication is cheaper than a division, at the cost of one more rounding.

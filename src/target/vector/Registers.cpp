@@ -71,6 +71,9 @@ constexpr int64_t mostRows = 24, mostColumnRows = 8;
 constexpr int64_t selectedRows = 2;
 /// If no multiply-add takes a word directly from memory, LLVM spills the accumulators of more rows than this.
 constexpr int64_t mostRowsOfSums = 16;
+/// Words of each row that are extended at once for a single column. Of fewer, LLVM unrolls the loop that reads them, and
+/// then takes them out of vectors one by one.
+constexpr int64_t leastExtendedWords = 16;
 
 int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::Machine &target) {
   return std::max<int64_t>(1, target.vectorLanes(elementBytes(sum)) / sumsOfColumn);
@@ -136,8 +139,10 @@ struct RegisterBlock {
 class MicroKernelEmitter : PanelCode {
 public:
   MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, PanelArguments arguments, WordProducts words,
-                     const target::Machine &target, int64_t parts, Value rowOfPanel)
-      : PanelCode(builder, arguments, target), block(block), words(words), parts(parts), rowOfPanel(rowOfPanel) {}
+                     int64_t wholeLanes, const Intrinsic &intrinsic, const target::Machine &target, int64_t parts,
+                     Value rowOfPanel)
+      : PanelCode(builder, arguments, target), block(block), words(words),
+        whole(builder, intrinsic, wholeLanes, target), wholeLanes(wholeLanes), parts(parts), rowOfPanel(rowOfPanel) {}
 
   void emit();
 
@@ -164,6 +169,8 @@ private:
 
   RegisterBlock block;
   WordProducts words;
+  WordProducts whole; ///< of so many lanes, with which words are extended
+  int64_t wholeLanes;
   Value extended;   ///< room for a vector of words of each row, in the type of the sums; null: they have it
   int64_t parts;    ///< number of calls that share the prefetching
   Value rowOfPanel; ///< from one row of a panel to the next; null: they are contiguous
@@ -206,7 +213,7 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
     });
   };
   if (extended)
-    emitSteps(block.lanes, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
+    emitSteps(wholeLanes, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
       emitExtended(extended, aIndices, bIndex, next);
     });
   emitWhole(block.unroll);
@@ -232,13 +239,13 @@ void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64
 void MicroKernelEmitter::emitExtended(Value extended, ValueRange aIndices, Value bIndex,
                                       MutableArrayRef<Value> accumulators) {
   for (auto [row, index] : llvm::enumerate(aIndices))
-    builder.create<vector::StoreOp>(words.extend(words.loadRow(arguments.a, index)), extended,
-                                    constant(int64_t(row) * block.lanes));
+    builder.create<vector::StoreOp>(whole.extend(whole.loadRow(arguments.a, index)), extended,
+                                    constant(int64_t(row) * wholeLanes));
   Values sums =
-      emitLoop(constant(0), constant(block.lanes), block.unroll, accumulators, [&](Value k, ValueRange current) {
+      emitLoop(constant(0), constant(wholeLanes), block.unroll, accumulators, [&](Value k, ValueRange current) {
         Values next(current), indices;
         for (int64_t row = 0; row < block.rows; ++row)
-          indices.push_back(add(k, row * block.lanes));
+          indices.push_back(add(k, row * wholeLanes));
         Value panel = add(bIndex, alongDepth(k));
         if (arguments.ahead)
           emitPrefetchAhead(panel);
@@ -341,9 +348,9 @@ void MicroKernelEmitter::emitStores(ValueRange accumulators) {
 }
 
 void MicroKernelEmitter::emit() {
-  if (words.areNarrow() && !block.isColumn && block.lanes % block.unroll == 0)
+  if (words.areNarrow() && !block.isColumn && wholeLanes % block.unroll == 0)
     extended = builder.create<memref::AllocaOp>(
-        MemRefType::get({block.rows * block.lanes}, words.sumType.getElementType()), builder.getI64IntegerAttr(64));
+        MemRefType::get({block.rows * wholeLanes}, words.sumType.getElementType()), builder.getI64IntegerAttr(64));
   Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(words.sumType));
   Values accumulators(block.sets * block.accumulators(), zero);
   Values sums =
@@ -406,11 +413,12 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
     name += "_depth" + std::to_string(*depth);
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
     WordProducts words(code, intrinsic, block.lanes, target);
+    const int64_t wholeLanes = *cols == 1 ? std::max(lanes, leastExtendedWords) : block.lanes;
     Value apart = liesApart ? arguments.back() : Value();
     PanelArguments others(liesApart ? arguments.drop_back() : arguments);
     if (depth)
       others.depth = code.create<arith::ConstantIndexOp>(*depth);
-    MicroKernelEmitter(code, block, others, words, target, parts, apart).emit();
+    MicroKernelEmitter(code, block, others, words, wholeLanes, intrinsic, target, parts, apart).emit();
   };
   call.replace(name, *operands, emit);
   return success();

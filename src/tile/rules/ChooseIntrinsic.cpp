@@ -143,6 +143,16 @@ static SmallVector<Type> typesOf(BlockOp block) {
   return types;
 }
 
+/// The type of the operand that comes first: of a product, the one whose rows are multiplied.
+static Type firstTypeOf(BlockOp block) {
+  SmallVector<Access> accesses = accessesIn(block);
+  auto isStored = [&](Value buffer) {
+    return llvm::any_of(accesses, [&](const Access &other) { return other.isStore() && other.buffer() == buffer; });
+  };
+  auto *first = llvm::find_if(accesses, [&](const Access &access) { return !isStored(access.buffer()); });
+  return first == accesses.end() ? Type() : cast<BufferType>(first->buffer().getType()).getElementType();
+}
+
 SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const target::Machine &target) {
   SmallVector<const Intrinsic *> known;
   for (const auto &intrinsic : IntrinsicLibrary::of(block.getContext()).list())
@@ -242,6 +252,10 @@ LogicalResult IntrinsicChoice::run() {
   SmallVector<const Intrinsic *> known = intrinsicsFor(op, target);
   if (known.size() == 1 && !known.front()->emitter.empty())
     return asItIs(schedule, *known.front());
+  // Factors may change places, but rows of the other operand would then be taken for columns, one at a time.
+  auto isInOrder = [type = firstTypeOf(op)](const Intrinsic *one) { return firstTypeOf(one->block) == type; };
+  if (llvm::any_of(known, isInOrder))
+    llvm::erase_if(known, [&](const Intrinsic *one) { return !isInOrder(one); });
   const Intrinsic *best = nullptr;
   Taken least{};
   for (const Intrinsic *intrinsic : known)

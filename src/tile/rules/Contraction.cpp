@@ -174,12 +174,19 @@ bool ContractionRule::findOperands() {
   return true;
 }
 
-/// A last dimension after the columns holds the elements of a word, if an intrinsic multiplies words of that size.
+/// A last dimension after the columns holds the elements of a word, over which the product sums, if an intrinsic
+/// multiplies words of that size.
 bool ContractionRule::hasWords(ArrayRef<const Intrinsic *> intrinsics) {
   KernelIndices indices;
   Shape read = indices.names.read(packed.indices(), packed.variables());
+  std::set<std::string> used;
+  read.back().symbols(used);
+  bool isSummed = llvm::any_of(llvm::seq<unsigned>(product.iterators().size()), [&](unsigned iterator) {
+    return product.kind(iterator) == IteratorKind::Reduced &&
+           used.count(indices.names.nameOf(product.iterators()[iterator]));
+  });
   std::optional<int64_t> last = cast<BufferType>(packed.buffer().getType()).extents().back().constant();
-  return !moves(rank() - 1, packed, read.size() - 1) && !read.back().isConstant() &&
+  return isSummed && !moves(rank() - 1, packed, read.size() - 1) &&
          llvm::any_of(intrinsics, [&](const Intrinsic *one) { return one->panels && one->panels->group == last; });
 }
 

@@ -298,3 +298,19 @@ def test_only_the_rows_of_a_window_are_read(tmp_path: Path) -> None:
     first = r"16\*floordiv\(max\(0, length - 4\), 16\)"
     assert len(re.findall(rf'graph.slice %\w+ <\["{first}", 0, 0\]> \[1, 1, 1\] {{graph.in_place}}', text)) == 4
     assert len(re.findall(rf'call_kernel @matmul.*-> tensor<1x2x\?x2xf32, .*"length - {first} \+ 1"', text)) == 2
+
+
+def products_of_softmax(text: str) -> list[int]:
+    """For each call of a kernel that has a softmax (a maximum and a sum along rows): how many products it has."""
+    bodies = dict(re.findall(r"func\.func private @(\w+)\((.*?)\n  }\n", text, re.DOTALL))
+    calls = [bodies[call] for call in re.findall(r"graph\.call_kernel @(\w+)", text)]
+    return [body.count("tile.matmul") for body in calls if "graph.reduce  max" in body and "graph.reduce  sum" in body]
+
+
+@pytest.mark.parametrize("type_name", ["f32", "f16", "bf16", "int8"])
+@pytest.mark.parametrize("name", ["llama", "llama-biases", "gpt2", "mistral", "gemma2"])
+def test_attention_is_one_kernel(name: str, type_name: str, tmp_path: Path) -> None:
+    """Scores, mask, softmax and values of a prompt, whatever heads share, and in whatever type a cache is."""
+    path = save(make(CASES[name]), tmp_path)
+    options = ["--cache", "128", "--cache-type", type_name, "--stage", "fuse"]
+    assert products_of_softmax(succeed("inspect", str(path), *options, folder=tmp_path)) == [2, 2]

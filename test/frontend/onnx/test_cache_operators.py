@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import perpend
 import pytest
 from cli.tool import succeed
 from numpy.typing import NDArray
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 HEADS, KEY_HEADS, SIZE, ROOM = 4, 2, 8, 12
 Floats = NDArray[np.float32]
@@ -127,3 +128,26 @@ def test_tensor_scatter(mode: str, batch: int, count: int | str, axis: int, tmp_
         np.testing.assert_array_equal(kept.states["past"], expected)
     is_piece = batch == 1 and (mode == "linear" or count == 1)
     assert ("host.in_place" in in_plan(proto, tmp_path, "past=present")) == is_piece
+
+
+@pytest.mark.parametrize("sinks", [(), ("sinks",)])
+def test_attention_is_one_kernel(sinks: tuple[str, ...], tmp_path: Path) -> None:
+    """Scores, softmax (with a sink of each head or without) and values. The mask, which all heads share, is another."""
+    names = ["q", "k", "v", "past_key", "past_value", "last", "total", *[""] * 4, *sinks]
+    attributes = {"domain": "com.microsoft", "num_heads": HEADS, "kv_num_heads": KEY_HEADS}
+    node = helper.make_node("GroupQueryAttention", names[: 7 + 5 * len(sinks)], ["y", "keys", "values"], **attributes)
+    f, i = TensorProto.FLOAT, TensorProto.INT32
+    past, present = (f, [1, KEY_HEADS, "past", SIZE]), (f, None)
+    inputs = {
+        "q": (f, [1, "n", HEADS * SIZE]),
+        "k": (f, [1, "n", KEY_HEADS * SIZE]),
+        "v": (f, [1, "n", KEY_HEADS * SIZE]),
+    }
+    inputs |= {"past_key": past, "past_value": past, "last": (i, [1]), "total": (i, [])}
+    constants = [numpy_helper.from_array(np.linspace(-1, 1, HEADS, dtype=np.float32), name) for name in sinks]
+    proto = model([node], inputs, {"y": (f, [1, "n", HEADS * SIZE]), "keys": present, "values": present}, constants)
+    onnx.save(proto, tmp_path / "model.onnx")
+    text = succeed("inspect", tmp_path / "model.onnx", "--stage", "fuse", folder=tmp_path)
+    bodies = re.findall(r"func\.func private @\w+\((.*?)\n  }\n", text, re.DOTALL)
+    whole = [body for body in bodies if "tile.matmul" in body]
+    assert len(whole) == 1 and whole[0].count("tile.matmul") == 2 and "graph.generate" not in whole[0]

@@ -1,10 +1,10 @@
 // Like f32.block, with a left operand of f16: rows of a cache that lie where they are read. They are extended once for
-// all columns of a panel.
+// all columns of a panel, whose rows may lie apart.
 func.func private @f16.rows.block(%a: !tile.buffer<[outer, inner, rows, depth] x f16>,
                                   %b: !tile.buffer<[outer, inner, depth, cols] x f32>,
                                   %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
-    strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
+    strides = [["_", "_", "_", "1"], ["_", "_", "_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = [["f16c"], ["avx512f"], ["neon"], ["zvfhmin"]],
