@@ -104,12 +104,13 @@ void Expansion::emitBlock(OpBuilder &builder, Value count, Value first) {
   emitCall(builder, extent, first);
 }
 
-/// Remaining rows are processed this many at a time, then one by one.
-static constexpr int64_t fewRows = 4;
+/// Remaining rows are processed so many at a time: single rows wait for each other's sums, so that two of them take as
+/// long as one.
+static constexpr int64_t fewRows[] = {4, 2, 1};
 
 void Expansion::emitFewAtATime(OpBuilder &builder, int64_t most, Value left) {
   Value from = constant(builder, 0);
-  for (int64_t few : {fewRows, int64_t(1)}) {
+  for (int64_t few : fewRows) {
     if (few >= most)
       continue;
     Value to = few == 1 ? left
