@@ -79,10 +79,11 @@ def test_rows_of_products(target: str, precision: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("has_zeros", [False, True])
-def test_rows_of_packed_numbers(bits: int, has_zeros: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("precision", ["f32", "int8"])
+def test_rows_of_packed_numbers(bits: int, has_zeros: bool, precision: str, tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     model, x = packed_numbers(random, bits, has_zeros), random.standard_normal((ROWS, 96)).astype(np.float32)
-    run = compiled(model, tmp_path, batch_invariant=True)
+    run = compiled(model, tmp_path, batch_invariant=True, precision=precision)
     assert differing(run, run(x), x) == []
 
 

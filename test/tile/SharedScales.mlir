@@ -2,7 +2,7 @@
 // offsets, which are subtracted from the scaled numbers, are a product of the sums of the groups, whose scales are those
 // floats. So are zero points for which a byte has no room.
 // RUN: perpend-opt --tile-lower-precision=precision=int8 %s > %t.mlir
-// RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s
+// RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s --check-prefix=PAIRS
 // RUN: perpend-opt --tile-pack-operands=target=znver5 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 | FileCheck %s
 // RUN: perpend-opt --tile-pack-operands=target=sapphirerapids --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=sapphirerapids | FileCheck %s --check-prefix=TILES
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=x86-64-v3})' --varied --within=0.00001
@@ -16,6 +16,8 @@
 
 // CHECK-DAG: tensorized = "u4.bytes.shared.groups"
 // CHECK-DAG: tensorized = "i8.half.groups"
+// PAIRS-DAG: tensorized = "pairs.u4.bytes.shared.groups"
+// PAIRS-DAG: tensorized = "i8.half.groups"
 // TILES: tensorized = "amx.u4.bytes.shared.groups"
 // FLOATS-DAG: tensorized = "i4.zeros.groups"
 // FLOATS-DAG: tensorized = "i8.half.groups"

@@ -27,6 +27,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numeric>
@@ -294,3 +295,25 @@ static int64_t rowsOfBytes(const Intrinsic &, int64_t panel, std::optional<int64
 }
 
 const Emitter perpend::target::bytesEmitter = {"bytes", takesBytes, lowerCall, rowsOfBytes, /*takesAnyRows=*/false};
+
+LogicalResult perpend::target::lowerFewRows(CallIntrinsicOp op, Value count, const Intrinsic &intrinsic,
+                                            const target::Machine &target) {
+  constexpr int64_t fewRows = 5, atOnce = 4;
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  auto constant = [&](int64_t value) -> Value { return builder.create<arith::ConstantIndexOp>(value); };
+  Value isFew = builder.create<arith::CmpIOp>(arith::CmpIPredicate::sle, count, constant(fewRows));
+  auto choice = builder.create<scf::IfOp>(isFew, /*withElseRegion=*/true);
+  op->moveBefore(choice.elseBlock()->getTerminator());
+  builder.setInsertionPointToStart(choice.thenBlock());
+  Value from = constant(0);
+  for (int64_t few : {atOnce, int64_t(1)}) {
+    Value whole = builder.create<arith::SubIOp>(count, builder.create<arith::RemSIOp>(count, constant(few)));
+    auto loop = builder.create<scf::ForOp>(from, whole, constant(few));
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    CallIntrinsicOp part = GroupCall(op, intrinsic).ofRows(inner, loop.getInductionVar(), few);
+    if (failed(bytesEmitter.lower(part, intrinsic, target)))
+      return failure();
+    from = whole;
+  }
+  return success();
+}

@@ -346,30 +346,6 @@ static bool takesByteTiles(const Intrinsic &intrinsic) {
   return ByteGroupCode::takes(intrinsic) && intrinsic.tiles && !intrinsic.steps.empty();
 }
 
-/// Emits a branch in which few rows are multiplied in vectors, four at a time and then one by one. The call moves to
-/// the other branch.
-static LogicalResult lowerFewRows(CallIntrinsicOp op, Value count, const Intrinsic &intrinsic,
-                                  const target::Machine &target) {
-  constexpr int64_t fewRows = 5, atOnce = 4;
-  ImplicitLocOpBuilder builder(op.getLoc(), op);
-  auto constant = [&](int64_t value) -> Value { return builder.create<arith::ConstantIndexOp>(value); };
-  Value isFew = builder.create<arith::CmpIOp>(arith::CmpIPredicate::sle, count, constant(fewRows));
-  auto choice = builder.create<scf::IfOp>(isFew, /*withElseRegion=*/true);
-  op->moveBefore(choice.elseBlock()->getTerminator());
-  builder.setInsertionPointToStart(choice.thenBlock());
-  Value from = constant(0);
-  for (int64_t few : {atOnce, int64_t(1)}) {
-    Value whole = builder.create<arith::SubIOp>(count, builder.create<arith::RemSIOp>(count, constant(few)));
-    auto loop = builder.create<scf::ForOp>(from, whole, constant(few));
-    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
-    CallIntrinsicOp part = GroupCall(op, intrinsic).ofRows(inner, loop.getInductionVar(), few);
-    if (failed(bytesEmitter.lower(part, intrinsic, target)))
-      return failure();
-    from = whole;
-  }
-  return success();
-}
-
 static LogicalResult lowerByteTiles(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
   const Intrinsic::Tiles &tiles = *intrinsic.tiles;
   GroupCall call(op, intrinsic);

@@ -6,6 +6,7 @@ using namespace perpend;
 
 llvm::ArrayRef<const tile::Emitter *> tile::emitters() {
   static const Emitter *const list[] = {&target::registersEmitter, &target::matricesEmitter, &target::groupsEmitter,
-                                        &target::bytesEmitter,     &target::tilesEmitter,    &target::byteTilesEmitter};
+                                        &target::bytesEmitter,     &target::tilesEmitter,    &target::byteTilesEmitter,
+                                        &target::bytePanelsEmitter};
   return list;
 }

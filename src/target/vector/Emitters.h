@@ -23,6 +23,13 @@ extern const tile::Emitter bytesEmitter;
 extern const tile::Emitter tilesEmitter;
 /// Sums of groups in matrix registers, for rows of bytes (ByteTiles.cpp).
 extern const tile::Emitter byteTilesEmitter;
+/// The same for many rows and sums of 16 bits in vectors (BytePanels.cpp).
+extern const tile::Emitter bytePanelsEmitter;
+
+/// Emits a branch in which few rows of bytes are multiplied by bytesEmitter, four at a time and then one by one. The
+/// call, of `count` rows, moves to the other branch (ByteGroups.cpp).
+mlir::LogicalResult lowerFewRows(tile::CallIntrinsicOp call, mlir::Value count, const tile::Intrinsic &intrinsic,
+                                 const Machine &target);
 } // namespace perpend::target
 
 #endif

@@ -26,6 +26,8 @@ struct GroupArguments {
 class GroupCall : BlockCall {
 public:
   using BlockCall::BlockCall;
+  using BlockCall::columns;
+  using BlockCall::rows;
 
   /// Whether the intrinsic's buffers have the shapes and strides that the code assumes.
   static bool takes(const tile::Intrinsic &intrinsic);

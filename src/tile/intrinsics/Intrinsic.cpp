@@ -73,7 +73,7 @@ private:
   // How it is computed
   bool isImplemented();
   bool isImplementation();
-  /// Two sums of 16 bits in the place of one of 32.
+  /// Two numbers of 16 bits in the place of one of 32.
   VectorType shortSums(int64_t lanes);
   FunctionType typeOfStep(const Intrinsic::Step &step, int64_t lanes, bool isFolded);
   bool areSteps();
@@ -489,7 +489,7 @@ static int64_t mostShortSum(const GroupLayout &groups) {
 
 /// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the
 /// products of four unsigned and four signed bytes to each sum, or those of two to each half of it, as a fold does
-/// then.
+/// then; or those of two numbers of 16 bits.
 FunctionType Reader::typeOfStep(const Intrinsic::Step &step, int64_t lanes, bool isFolded) {
   auto vectorOf = [&](Type element, int64_t elements) -> Type {
     return VectorType::get(lanes * elements, graph::scalarType(element));
@@ -500,6 +500,8 @@ FunctionType Reader::typeOfStep(const Intrinsic::Step &step, int64_t lanes, bool
   if (panels)
     arguments = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group),
                  vectorOf(panels->sum, 1)};
+  else if (takesPairs(intrinsic, step))
+    arguments = {shortSums(lanes), shortSums(lanes), vectorOf(groups->word, 1)};
   else if (groups->hasBytes())
     arguments = {vectorOf(groups->left, 4), vectorOf(groups->left, 4),
                  isFolded ? shortSums(lanes) : vectorOf(groups->word, 1)};
@@ -527,7 +529,7 @@ bool Reader::areSteps() {
                   "that words hold, if they are in groups",
                   step.code);
     const bool isFolded = bool(step.fold.code);
-    if (isFolded && !(intrinsic.groups && intrinsic.groups->hasBytes()))
+    if (isFolded && (!(intrinsic.groups && intrinsic.groups->hasBytes()) || takesPairs(intrinsic, step)))
       return fail("expected no fold: only sums of bytes in groups have one", step.code);
     if (isFolded && (mostShortSum(*intrinsic.groups) > INT16_MAX || result.getNumElements() % 2 != 0))
       return fail("expected no fold: the products of a word do not fit an even number of sums of 16 bits", step.code);

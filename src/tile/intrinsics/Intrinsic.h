@@ -59,7 +59,10 @@
 //
 //   func.func private @i4.fold(%pairs: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32> { … }
 //
-// With tile.signed, such a step takes both operands as signed bytes, not the first one as unsigned bytes.
+// With tile.signed, such a step takes both operands as signed bytes, not the first one as unsigned bytes. Where bytes
+// are unpacked once for many rows, a step may take two numbers of 16 bits in the place of four bytes:
+//
+//   func.func private @i8.pairs(%a: vector<16xi16>, %b: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32> { … }
 //
 // Matrix registers hold `rows` times `columns` sums. The functions that operate them take register numbers, an
 // address, and the distance between rows in bytes:

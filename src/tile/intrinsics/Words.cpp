@@ -30,7 +30,23 @@ static const Intrinsic::Step *findStep(const Intrinsic &intrinsic, const target:
 const Intrinsic::Step *perpend::tile::stepFor(const Intrinsic &intrinsic, int64_t lanes,
                                               const target::Machine &target) {
   return findStep(intrinsic, target, [&](const Intrinsic::Step &step) {
-    return wordsOfRow(intrinsic, step) == 0 && !isOnMatrices(intrinsic, step) && lanes % step.lanes() == 0;
+    return wordsOfRow(intrinsic, step) == 0 && !isOnMatrices(intrinsic, step) && !takesPairs(intrinsic, step) &&
+           lanes % step.lanes() == 0;
+  });
+}
+
+bool perpend::tile::takesPairs(const Intrinsic &intrinsic, const Intrinsic::Step &step) {
+  func::FuncOp code = step.code;
+  auto first = intrinsic.groups && intrinsic.groups->hasBytes() && code.getNumArguments() > 0
+                   ? dyn_cast<VectorType>(code.getArgumentTypes().front())
+                   : VectorType();
+  return first && first.getElementType().isInteger(16);
+}
+
+const Intrinsic::Step *perpend::tile::pairStepFor(const Intrinsic &intrinsic, int64_t lanes,
+                                                  const target::Machine &target) {
+  return findStep(intrinsic, target, [&](const Intrinsic::Step &step) {
+    return takesPairs(intrinsic, step) && lanes % step.lanes() == 0;
   });
 }
 

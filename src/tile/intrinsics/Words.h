@@ -15,6 +15,12 @@ namespace perpend::tile {
 /// The first step on vectors that the target supports and that divides this number of lanes; null if there is none.
 const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
 
+/// Whether a step for bytes in groups takes two numbers of 16 bits in the place of four bytes; stepFor() finds none of
+/// these.
+bool takesPairs(const Intrinsic &intrinsic, const Intrinsic::Step &step);
+/// The first step of that kind, likewise.
+const Intrinsic::Step *pairStepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
+
 /// Words in the first operand of a step that takes those of several steps, and the number of the one to multiply; 0: it
 /// takes a word in all lanes.
 int64_t wordsOfRow(const Intrinsic &intrinsic, const Intrinsic::Step &step);

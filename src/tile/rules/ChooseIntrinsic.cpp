@@ -185,8 +185,10 @@ static RowsOfBlock rowsOfGroups(ArrayRef<const Intrinsic *> intrinsics, const Pr
   for (const Intrinsic *intrinsic : intrinsics) {
     if (!intrinsic->groups)
       continue;
-    int64_t rows = rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target);
-    double cycles = cyclesOfGroups(*intrinsic, rows, panel, extents, target).value_or(least);
+    int64_t rows = rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target), blocks = 1;
+    if (int64_t most = blocksAtOnce(*intrinsic); sharesUnpacking(*intrinsic))
+      blocks = std::clamp<int64_t>(extents.rows.constant().value_or(most * rows) / rows, 1, most);
+    double cycles = cyclesOfGroups(*intrinsic, blocks * rows, panel, extents, target).value_or(least);
     if (best.rows > 0 && cycles >= least)
       continue;
     least = cycles;

@@ -372,3 +372,31 @@ func.func private @i4.bytes.scales.half.groups() attributes {
   tile.intrinsic = {like = "i4.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
 func.func private @i4.bytes.zeros.scales.half.groups() attributes {
   tile.intrinsic = {like = "i4.bytes.zeros.scales.groups", stored = ["_", "_", f16, "_", "_", "_"]}}
+
+// Many rows on machines that add products of bytes in pairs: all rows of a call share the unpacking.
+#rows_of_pairs = ["rows <= 144", "cols <= 64", "1 <= depth", "depth <= 64"]
+#cycles_of_pairs = "ceildiv(outer * (2 * rows + 12) * 8 * depth * ceildiv(cols, lanes), 6 * fmas)"
+#cycles_of_shared_pairs = "ceildiv(shared * outer * (2 * rows + 12) * 8 * depth * ceildiv(cols, lanes), 6 * fmas)"
+func.func private @pairs.i4.bytes.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_pairs, emitter = "byte-panels", steps = [@i4.dot.pairs.8, @i4.dot.pairs.4]}}
+func.func private @pairs.i4.bytes.zeros.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.zeros.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_pairs, emitter = "byte-panels", steps = [@i4.dot.pairs.8, @i4.dot.pairs.4]}}
+func.func private @pairs.i4.bytes.scales.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.scales.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_pairs, emitter = "byte-panels", steps = [@i4.dot.pairs.8, @i4.dot.pairs.4]}}
+func.func private @pairs.i4.bytes.zeros.scales.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.zeros.scales.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_pairs, emitter = "byte-panels", steps = [@i4.dot.pairs.8, @i4.dot.pairs.4]}}
+func.func private @pairs.u4.bytes.shared.groups() attributes {
+  tile.intrinsic = {like = "u4.bytes.shared.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_shared_pairs, emitter = "byte-panels", steps = [@i4.dot.pairs.8, @i4.dot.pairs.4]}}
+func.func private @pairs.i4.bytes.half.groups() attributes {
+  tile.intrinsic = {like = "pairs.i4.bytes.groups", stored = ["_", "_", f16, "_"]}}
+func.func private @pairs.i4.bytes.zeros.half.groups() attributes {
+  tile.intrinsic = {like = "pairs.i4.bytes.zeros.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @pairs.i4.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "pairs.i4.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @pairs.i4.bytes.zeros.scales.half.groups() attributes {
+  tile.intrinsic = {like = "pairs.i4.bytes.zeros.scales.groups", stored = ["_", "_", f16, "_", "_", "_"]}}

@@ -251,3 +251,36 @@ func.func private @i8.bytes.half.groups() attributes {
   tile.intrinsic = {like = "i8.bytes.groups", stored = ["_", "_", f16, "_"]}}
 func.func private @i8.bytes.scales.half.groups() attributes {
   tile.intrinsic = {like = "i8.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+
+// Many rows on machines that add products in pairs: all rows of a call share the unpacking to numbers of 16 bits.
+#rows_of_pairs = ["rows <= 144", "cols <= 64", "1 <= depth", "depth <= 64"]
+#cycles_of_pairs = "ceildiv(outer * (2 * rows + 12) * 4 * depth * ceildiv(cols, lanes), 6 * fmas)"
+#cycles_of_shared_pairs = "ceildiv(shared * outer * (2 * rows + 12) * 4 * depth * ceildiv(cols, lanes), 6 * fmas)"
+#steps_of_pairs = [@i8.pairs.8, @i8.pairs.4, @i8.dot.pairs.8, @i8.dot.pairs.4]
+func.func private @pairs.i8.bytes.groups() attributes {
+  tile.intrinsic = {like = "i8.bytes.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_pairs, emitter = "byte-panels", steps = #steps_of_pairs}}
+func.func private @pairs.i8.bytes.scales.groups() attributes {
+  tile.intrinsic = {like = "i8.bytes.scales.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_pairs, emitter = "byte-panels", steps = #steps_of_pairs}}
+func.func private @pairs.i8.bytes.shared.groups() attributes {
+  tile.intrinsic = {like = "i8.bytes.shared.groups", unit = "byte-pairs", where = #rows_of_pairs, features = [["avx2", "f16c"]],
+                    cycles = #cycles_of_shared_pairs, emitter = "byte-panels", steps = #steps_of_pairs}}
+func.func private @pairs.i8.bytes.half.groups() attributes {
+  tile.intrinsic = {like = "pairs.i8.bytes.groups", stored = ["_", "_", f16, "_"]}}
+func.func private @pairs.i8.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "pairs.i8.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+
+func.func private @i8.pairs.8(%a: vector<16xi16>, %b: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = ["avx2"]} {
+  %both = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%a, %b) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  %next = arith.addi %sums, %both : vector<8xi32>
+  return %next : vector<8xi32>
+}
+
+func.func private @i8.pairs.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["avx2"]} {
+  %both = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%a, %b) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
+  %next = arith.addi %sums, %both : vector<4xi32>
+  return %next : vector<4xi32>
+}

@@ -60,6 +60,10 @@ static void describe(Machine &machine) {
   machine.units = {"vectors"};
   if (machine.hasFeature("amx-tile"))
     machine.units.push_back("tiles");
+  const bool addsFours =
+      machine.hasFeature("avxvnni") || (machine.hasFeature("avx512vl") && machine.hasFeature("avx512vnni"));
+  if (machine.hasFeature("avx2") && !addsFours) // products of bytes are added in pairs, to sums of 16 bits
+    machine.units.push_back("byte-pairs");
   machine.vectorBytes = vectorBytesOf(machine);
   machine.vectorRegisters = machine.hasFeature("avx512vl") ? 32 : 16;
   machine.fusesMultiplyAdds = machine.hasFeature("fma");
