@@ -2,10 +2,12 @@
 
 #include "target/quoin/Counters.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <limits>
 #include <map>
 
 namespace perpend::quoin {
@@ -79,6 +81,90 @@ void printCostliest(const CoreCounters &core, llvm::ArrayRef<Instruction> progra
   }
 }
 
+/// What a core did at one place of the model, which may have come several times.
+struct Place {
+  uint64_t cycles = 0; ///< until the core began something else
+  unsigned times = 0;
+  std::array<uint64_t, numUnits> busy = {};
+};
+
+/// By location, the longest first. Instructions that follow on one another and have one location began together.
+std::vector<std::pair<uint32_t, Place>> placesOf(const CoreCounters &core, llvm::ArrayRef<Instruction> program) {
+  struct Stay {
+    uint32_t location = noLocation;
+    uint64_t begin = std::numeric_limits<uint64_t>::max();
+    std::array<uint64_t, numUnits> busy = {};
+  };
+  std::vector<Stay> stays;
+  std::vector<size_t> stayOf;
+  for (const Instruction &instruction : program) {
+    if (stays.empty() || stays.back().location != instruction.location)
+      stays.push_back({instruction.location});
+    stayOf.push_back(stays.size() - 1);
+  }
+  for (auto [unit, counters] : llvm::enumerate(core.units))
+    for (const Interval &interval : counters.intervals) {
+      Stay &stay = stays[stayOf[interval.instruction]];
+      stay.begin = std::min(stay.begin, interval.begin);
+      stay.busy[unit] += interval.end - interval.begin;
+    }
+  llvm::erase_if(stays, [](const Stay &stay) { return stay.begin == std::numeric_limits<uint64_t>::max(); });
+  std::map<uint32_t, Place> places;
+  for (size_t index = 0; index < stays.size(); ++index) {
+    Place &place = places[stays[index].location];
+    const uint64_t end = index + 1 < stays.size() ? stays[index + 1].begin : core.end;
+    place.cycles += end - std::min(end, stays[index].begin);
+    ++place.times;
+    for (unsigned unit = 0; unit < numUnits; ++unit)
+      place.busy[unit] += stays[index].busy[unit];
+  }
+  std::vector<std::pair<uint32_t, Place>> sorted(places.begin(), places.end());
+  llvm::sort(sorted, [](const auto &left, const auto &right) {
+    return std::pair(right.second.cycles, left.first) < std::pair(left.second.cycles, right.first);
+  });
+  return sorted;
+}
+
+llvm::StringRef locationName(uint32_t location, const Program &program) {
+  return location < program.locations.size() ? llvm::StringRef(program.locations[location]) : "elsewhere";
+}
+
+/// Of the last core, which moves nothing for others.
+void printPlaces(const Counters &counters, const Program &program, llvm::raw_ostream &out) {
+  const size_t last = std::min(counters.cores.size(), program.cores.size());
+  if (last == 0)
+    return;
+  constexpr size_t shown = 24;
+  const CoreCounters &core = counters.cores[last - 1];
+  std::vector<std::pair<uint32_t, Place>> places = placesOf(core, program.cores[last - 1]);
+  out << "  places in the model, by core " << last - 1 << "\n        cycles      %   times";
+  for (Unit unit : units)
+    out << llvm::format("   %s %%", nameOf(unit).str().c_str());
+  out << "\n";
+  for (auto &[location, place] : llvm::ArrayRef(places).take_front(shown)) {
+    out << llvm::format("    %10llu %6.1f %7u", (unsigned long long)place.cycles, percent(place.cycles, core.end),
+                        place.times);
+    for (Unit unit : units)
+      out << llvm::format(" %6.1f", percent(place.busy[unsigned(unit)], place.cycles));
+    out << "  " << locationName(location, program) << "\n";
+  }
+}
+
+llvm::json::Array placesJson(const CoreCounters &core, llvm::ArrayRef<Instruction> instructions,
+                             const Program &program) {
+  llvm::json::Array list;
+  for (auto &[location, place] : placesOf(core, instructions)) {
+    llvm::json::Object busy;
+    for (Unit unit : units)
+      busy[nameOf(unit)] = place.busy[unsigned(unit)];
+    list.push_back(llvm::json::Object{{"place", locationName(location, program)},
+                                      {"cycles", place.cycles},
+                                      {"times", place.times},
+                                      {"busy", std::move(busy)}});
+  }
+  return list;
+}
+
 llvm::json::Object unitJson(const UnitCounters &counters) {
   return llvm::json::Object{{"instructions", counters.instructions},
                             {"busy", counters.busy},
@@ -122,12 +208,13 @@ std::string reportText(const Counters &counters, const Program &program) {
     if (index < program.cores.size())
       printCostliest(core, program.cores[index], program, out);
   }
+  printPlaces(counters, program, out);
   return text;
 }
 
 std::string reportJson(const Counters &counters, const Program &program) {
   llvm::json::Array cores;
-  for (const CoreCounters &core : counters.cores) {
+  for (auto [index, core] : llvm::enumerate(counters.cores)) {
     llvm::json::Object all, memories;
     for (Unit unit : units)
       all[nameOf(unit)] = unitJson(core.units[unsigned(unit)]);
@@ -137,6 +224,8 @@ std::string reportJson(const Counters &counters, const Program &program) {
                                                    {"highWater", core.highWater[unsigned(space)]}};
     cores.push_back(llvm::json::Object{
         {"end", core.end}, {"products", core.products}, {"units", std::move(all)}, {"memories", std::move(memories)}});
+    if (index < program.cores.size())
+      (*cores.back().getAsObject())["places"] = placesJson(core, program.cores[index], program);
   }
   std::string text;
   llvm::raw_string_ostream out(text);
