@@ -3,6 +3,18 @@
 Writes docs/quoin/performance.md and the same numbers as JSON to build/bench/quoin.json. With --keep, what is not
 measured this time stays as that file has it, so that parts can be measured one by one. Networks have random weights of
 f16. All cycles come from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
+
+The bound of a network, in cycles of eight cores:
+
+    max(bytes / 32, d, v, (2048 d + 256 v + w) / (2048 + 256))
+    d = products / 16384    without those of depthwise convolutions
+    v = passes / 512        elements times passes of what only the vector unit computes (VECTOR_PASSES)
+    w                       products of depthwise convolutions
+
+bytes: weights, inputs and outputs in f16, each once; of tables, rows that are looked up. A depthwise convolution makes
+2048 products in a cycle on the matrix units (dwconv) and 256 on the vector units (fma with sums in f32), and is divided
+among both so that they end together. Not in it, because another unit can do it: biases, scales, sums of two values
+(accumulators begin with one), means, and whatever only moves.
 """
 
 from __future__ import annotations
@@ -24,12 +36,26 @@ from typing import Any
 import perpend
 import quoin_networks
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 PAGE = ROOT / "docs" / "quoin" / "performance.md"
 PRODUCTS, DDR_BYTES = 16_384, 32  # of eight cores and of a cluster, in each cycle
+DEPTHWISE_PRODUCTS, VECTOR_PRODUCTS, VECTOR_ELEMENTS = 2_048, 256, 512  # of eight cores; of f16, or sums of f32
+VECTOR_PASSES = {  # of an element of the result, at the rate of the instruction; of max_pool2d: of the input
+    "relu": 1,
+    "hardtanh": 1,
+    "clamp": 1,
+    "gelu": 4,
+    "silu": 4,
+    "sigmoid": 4,
+    "tanh": 4,
+    "_softmax": 4,
+    "native_layer_norm": 1,
+    "max_pool2d_with_indices": 1,
+}
 HAND = {  # cycles of test/quoin/kernels, which KernelsTest.cpp checks; on how many cores
     "product8": 51_593,
     "product": 86_920,
@@ -65,8 +91,27 @@ def compiled(
     return perpend.import_model(net, example_inputs=inputs).compile(str(path), options).units
 
 
-def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int]:
-    """Multiplications, and bytes that must come from DDR or go there: of a table, as many rows as are looked up."""
+class Counts(TorchDispatchMode):
+    """Products of depthwise convolutions, and passes of the vector unit."""
+
+    depthwise = 0
+    passes = 0
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None
+    ) -> Any:
+        result = function(*arguments, **(keywords or {}))
+        name = function.overloadpacket.__name__.rstrip("_")
+        value = result[0] if isinstance(result, tuple) else result
+        if name == "convolution" and arguments[8] > 1 and arguments[1].shape[1] == 1:
+            self.depthwise += value.numel() * math.prod(arguments[1].shape[2:])
+        elements = arguments[0].numel() if name == "max_pool2d_with_indices" else 0
+        self.passes += VECTOR_PASSES.get(name, 0) * (elements or getattr(value, "numel", int)())
+        return result
+
+
+def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> float:
+    """The formula above, for a network of f32 that runs in f16."""
     looked_up: dict[int, int] = {}
 
     def count(table: torch.nn.Module, _: Any, rows: torch.Tensor) -> None:
@@ -75,18 +120,23 @@ def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[in
         looked_up[id(weight)] = min(weight.numel(), known + rows.numel())
 
     hooks = [each.register_forward_hook(count) for each in net.modules() if isinstance(each, torch.nn.Embedding)]
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+    counts = Counts()
+    with torch.no_grad(), FlopCounterMode(display=False) as counter, counts:
         output = net(*inputs)
     for hook in hooks:
         hook.remove()
     moved = sum(looked_up.get(id(value), value.numel()) * value.element_size() for value in net.parameters())
     moved += sum(value.numel() * value.element_size() for value in [*inputs, output])
-    return counter.get_total_flops() // 2, moved
+    dense = (counter.get_total_flops() // 2 - counts.depthwise) / PRODUCTS
+    vector = counts.passes / VECTOR_ELEMENTS
+    both = DEPTHWISE_PRODUCTS * dense + VECTOR_PRODUCTS * vector + counts.depthwise
+    return max(moved / 2 / DDR_BYTES, dense, vector, both / (DEPTHWISE_PRODUCTS + VECTOR_PRODUCTS))
 
 
 def network(name: str, batch: int) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     torch.manual_seed(0)
     net, inputs = quoin_networks.NETWORKS[name](batch)
+    quoin_networks.randomise_normalisations(net)
     return net.half(), tuple(value.half() if value.is_floating_point() else value for value in inputs)
 
 
@@ -99,10 +149,12 @@ def compiled_network(name: str, batch: int, path: Path, opt_level: int, limit: f
         return None
 
 
-def measure_network(name: str, batch: int, limit: float, folder: Path) -> dict[str, Any] | None:
-    """None: compiling or simulating it takes too long."""
+def measure_network(
+    name: str, batch: int, limit: float, known: dict[str, Any] | None, folder: Path
+) -> dict[str, Any] | None:
+    """`known`: a row whose column (a) stays. None: compiling or simulating it takes too long."""
     net, inputs = quoin_networks.NETWORKS[name](batch)
-    products, moved = bound_of(net, inputs)
+    bound = bound_of(net, inputs)
     start = time.monotonic()
     path = folder / "program.qn"
     units = compiled_network(name, batch, path, 3, limit)
@@ -116,14 +168,17 @@ def measure_network(name: str, batch: int, limit: float, folder: Path) -> dict[s
         return None
     simulated = time.monotonic() - start
     single = folder / "single.qn"
-    operators = compiled_network(name, batch, single, 0, limit)
+    operators = known["operators"] if known is not None else compiled_network(name, batch, single, 0, limit)
+    ddr = known["ddr"] if known is not None else None
+    if known is None and operators:
+        ddr = cycles_of(single, limit, "--serial", "--no-llb")
     return {
         "name": name,
         "batch": batch,
-        "ddr": cycles_of(single, limit, "--serial", "--no-llb") if operators else None,
+        "ddr": ddr,
         "serial": cycles_of(path, limit, "--serial"),
         "cycles": whole["cycles"],
-        "bound": max(products / PRODUCTS, moved / 2 / DDR_BYTES),  # of f32, which is twice what f16 has
+        "bound": bound,
         "matrix": max(core["units"]["MX"]["busy"] for core in whole["cores"]) / whole["cycles"],
         "units": units,
         "operators": operators or "not compiled in time",
@@ -197,9 +252,14 @@ def page_of(
         "Random weights, f16. Columns (a) and (b) are re-creations, not other compilers. (a): one kernel for each",
         "operator of the model (`-O0`, which also leaves tensors in the model's layout), all values go through DDR and",
         "a core's units work one at a time. (b): the fused kernels of (c), values lie in LLB if they fit, units work",
-        "one at a time. (c): units overlap. Bound: products at the peak of the matrix units, or weights, inputs and",
-        "outputs at the speed of DDR, whichever takes longer. The last columns: seconds on a host that does other",
-        f"work, too, for compiling and simulating (c). -: compiling or simulating took more than {limit:.0f} s.",
+        "one at a time. (c): units overlap. The last columns: seconds on a host that does other work, too, for",
+        f"compiling and simulating (c). -: compiling or simulating took more than {limit:.0f} s.",
+        "",
+        "Bound: weights, inputs and outputs at the speed of DDR; products at the peak of the matrix units; or what",
+        "only vector units compute, at 64 elements of f16 in a cycle of a core, whichever takes longest: one pass for",
+        "relu, clip, a normalisation, and each input of a maximum pool; four for exp, gelu, sigmoid, tanh. Products of",
+        "depthwise convolutions (256 in a cycle of a core's matrix unit, 32 of its vector unit) are divided among both",
+        "so that they end together. Biases, scales, residual sums and means count as nothing.",
         "",
         "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | MX | compiled | simulated |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
@@ -213,11 +273,9 @@ def page_of(
     means = [mean([row[key] / row["cycles"] for row in networks if row[key]]) for key in ("ddr", "serial", "bound")]
     lines += [
         "",
-        "Columns (b) and (c) copy weights to LLB while earlier kernels run, and run batches in parts; (a) was measured",
-        "without either. MobileNetV2 with 16 images is kept from its bound by the vector unit, busy in 78 % of",
-        "the time: the bound counts products at the peak of the matrix units, but depthwise convolutions run on the",
-        "vector unit. DenseNet-121 and MobileNetV2 with one image begin with kernels that only compute, and end with",
-        "kernels that wait for weights, more than LLB holds ahead. The others are not analysed.",
+        "Weights are random, and so are scales, shifts and statistics of normalisations, one for each channel. (a) was",
+        "measured before batches ran in parts, before weights were copied ahead, and where normalisations had one",
+        "number for all channels; it did not end for the other rows. Means over the rows of the table:",
         "",
         f"Geometric means: (a)/(c) {means[0]:.2f}, (b)/(c) {means[1]:.2f}, bound/(c) {means[2]:.2f}.",
         "Calls of scalar code count as no time: "
@@ -246,6 +304,7 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="*", default=list(quoin_networks.KERNELS))
     parser.add_argument("--no-costs", action="store_true", help="do not rank schedules")
     parser.add_argument("--keep", action="store_true", help="what is not measured stays as it is")
+    parser.add_argument("--keep-operators", action="store_true", help="column (a) stays as it is, or empty")
     parser.add_argument("--batch", type=int, help="in place of each network's own")
     parser.add_argument("--limit", type=float, default=1200, help="seconds for each step of a network")
     parser.add_argument("--compile", nargs=4, help=argparse.SUPPRESS)
@@ -264,9 +323,11 @@ def main() -> None:
     for name in options.kernels:
         measurements.append((kernels, partial(measure_kernel, name)))
     for name in options.networks:
-        measurements.append(
-            (networks, partial(measure_network, name, options.batch or quoin_networks.BATCHES[name], options.limit))
-        )
+        batch = options.batch or quoin_networks.BATCHES[name]
+        none = {"ddr": None, "operators": "not measured"}
+        same = (row for row in networks if (row["name"], row["batch"]) == (name, batch))
+        known = next(same, none) if options.keep_operators else None
+        measurements.append((networks, partial(measure_network, name, batch, options.limit, known)))
     for rows, measure in measurements:
         with tempfile.TemporaryDirectory() as folder:
             row = measure(Path(folder))

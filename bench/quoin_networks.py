@@ -11,6 +11,16 @@ from torch import nn
 Case = tuple[nn.Module, tuple[torch.Tensor, ...]]
 
 
+def randomise_normalisations(net: nn.Module) -> None:
+    """Scales, shifts and statistics as those of trained networks are: one number for each channel, none of them 0."""
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias, std=0.1)
+            nn.init.normal_(module.running_mean, std=0.1)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+
+
 class Output(nn.Module):
     """One tensor of what a model of `transformers` returns."""
 
