@@ -25,6 +25,7 @@ DECISIONS = {
     "residency": "values lie in LLB where they fit",
     "ahead": "constants of later steps come to LLB while cores compute",
     "staging": "operands that all cores read come to LLB once",
+    "pieces": "steps with large constants run piece by piece along them",
     "rows": "rows of a chain of nests (softmax, normalisation) stay in L1 from nest to nest",
     "epilogues": "a nest that only reads a reduction's results is part of that",
     "windows": "units skip what is outside of an image, instead of a copy with a border",

@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import perpend
 import pytest
 from cli.tool import BUILD
@@ -35,3 +36,25 @@ def test_only_one_core_reads_weights(tmp_path: Path) -> None:
     one = weights["w0"].nbytes
     assert sum(read[1:]) <= 1.1 * one
     assert sum(read) <= 1.1 * layers * one
+
+
+def test_large_weights_come_in_pieces(tmp_path: Path) -> None:
+    """LLB has a part of the weights while the product of another part is computed: one core reads them, once."""
+    rows, extent, columns = 128, 768, 3072
+    x = floats(rows, extent).astype(np.float16)
+    weights = {
+        name: (floats(*shape) / 32).astype(np.float16)
+        for name, shape in {"a": (extent, extent), "b": (extent, columns)}.items()
+    }
+    model = model_of([node("MatMul", "x a", "t"), node("Relu", "t", "r"), node("MatMul", "r b")], {"x": x}, weights)
+    (wanted,) = perpend.import_model(model).evaluate(x)
+    (got,) = perpend.compile(model, target="quoin:c8")(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=2e-3, atol=2e-3)
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], check=True, capture_output=True, timeout=120).stdout
+    assert text.count(b"sd.") >= weights["b"].nbytes // (1 << 20)
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
+    assert sum(read) <= 1.1 * (sum(weight.nbytes for weight in weights.values()) + 8 * x.nbytes)

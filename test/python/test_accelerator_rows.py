@@ -98,7 +98,7 @@ def test_a_target_without_a_decision(tmp_path: Path) -> None:
     model = model_of([node("Softmax", "x", "s", axis=-1), node("Relu", "s", "r"), node("MatMul", "r x")], {"x": x})
     onnx.save(model, tmp_path / "m.onnx")
     whole = perpend.compile(model, target="quoin:c8")(x)[0]
-    for left_out in ("ahead", "cores", "epilogues", "parts", "residency", "rows", "staging", "windows"):
+    for left_out in ("ahead", "cores", "epilogues", "parts", "pieces", "residency", "rows", "staging", "windows"):
         (got,) = perpend.compile(model, target=f"quoin:c8,-{left_out}")(x)
         np.testing.assert_allclose(got, whole, rtol=1e-5, atol=1e-5)
     said = succeed("compile", "m.onnx", "--target", "quoin:c8,-rows,-parts", "-o", "m.qn", folder=tmp_path)

@@ -90,6 +90,30 @@ def test_results_of_products_are_rounded_as_they_are_drained(tmp_path: Path) -> 
     assert not [line for line in lines if line.startswith("cvt")]
 
 
+@pytest.mark.parametrize("scale", [0.7, 0.0])
+def test_scales_of_columns_are_applied_as_sums_are_drained(scale: float, tmp_path: Path) -> None:
+    """A scale, a shift and both limits are one instruction, unless a scale is 0, by which no shift can be divided."""
+    x, w = floats(90, 48).astype(np.float16), (0.1 * floats(48, 40)).astype(np.float16)
+    numbers = {"s": 0.5 + np.abs(floats(40)), "b": floats(40)}
+    numbers["s"][3] = scale
+    nodes = [
+        node("MatMul", "x w", "p"),
+        node("Cast", "p", "wide", to=TensorProto.FLOAT),
+        node("Mul", "wide s", "m"),
+        node("Add", "m b", "a"),
+        node("Cast", "a", "h", to=TensorProto.FLOAT16),
+        node("Max", "h zero", "r"),
+        node("Min", "r six"),
+    ]
+    limits = {"zero": np.array(0, np.float16), "six": np.array(6, np.float16)}
+    model = model_of(nodes, {"x": x}, {"w": w, **numbers, **limits})
+    (wanted,), (got,) = perpend.import_model(model).evaluate(x), perpend.compile(model, target="quoin:c1")(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=4e-3, atol=4e-3)
+    vectors = [line.split()[0] for line in instructions_of(model, tmp_path) if line.startswith(("drain", "fma", "min"))]
+    assert any(name.startswith("drain") for name in vectors)
+    assert all(name.startswith("drain") for name in vectors) == (scale != 0)
+
+
 @pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
 @pytest.mark.parametrize("extents", [(12, 11), (2, 9), (40, 3)])
 def test_products_skip_borders(extents: tuple[int, int], target: str, tmp_path: Path) -> None:

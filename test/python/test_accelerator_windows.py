@@ -90,6 +90,36 @@ def test_an_image_is_loaded_once(tmp_path: Path) -> None:
         assert moved < 4 * x.nbytes
 
 
+@pytest.mark.parametrize("strides", [[1, 1], [2, 2]])
+def test_depthwise_products_are_those_of_the_matrix_unit(strides: list[int], tmp_path: Path) -> None:
+    """Where that is faster than one instruction of the vector unit for each of nine taps."""
+    x, w = floats(1, 28, 28, 64).astype(np.float16), (0.3 * floats(64, 1, 3, 3)).astype(np.float16)
+    nodes = [node("Transpose", "x", "t", perm=[0, 3, 1, 2])]
+    nodes.append(node("Conv", "t w", "c", group=64, pads=[1, 1, 1, 1], strides=strides))
+    nodes.append(node("Transpose", "c", perm=[0, 2, 3, 1]))
+    model = model_of(nodes, {"x": x}, {"w": w})
+    (wanted,), (got,) = perpend.import_model(model).evaluate(x), perpend.compile(model, target="quoin:c1")(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=2e-3, atol=2e-3)
+    core = report_of(nodes, x, {"w": w}, tmp_path)
+    results = 28 * 28 // (strides[0] * strides[1])
+    taps, lanes = 9, 32
+    assert core["products"] >= results * 64 * taps
+    assert core["units"]["VX"]["busy"] < results * 64 // lanes * taps // 2
+    assert sum(place["cycles"] for place in core["places"]) <= core["end"]
+
+
+def test_lines_are_rows_of_products(tmp_path: Path) -> None:
+    """A product of few columns takes no longer than the feed of its rows, which im2col would make half as fast."""
+    x, w = floats(1, 56, 56, 64).astype(np.float16), (0.05 * floats(32, 64, 3, 3)).astype(np.float16)
+    nodes = [node("Transpose", "x", "t", perm=[0, 3, 1, 2]), node("Conv", "t w", "c", pads=[1, 1, 1, 1])]
+    nodes.append(node("Transpose", "c", perm=[0, 2, 3, 1]))
+    model = model_of(nodes, {"x": x}, {"w": w})
+    (wanted,), (got,) = perpend.import_model(model).evaluate(x), perpend.compile(model, target="quoin:c1")(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=4e-3, atol=4e-3)
+    rows, sums = 56 * 56, 9 * 64
+    assert report_of(nodes, x, {"w": w}, tmp_path)["units"]["FD"]["busy"] < 0.8 * rows * sums * 2 / 64
+
+
 def test_programs_with_borders_are_verified(tmp_path: Path) -> None:
     for target in TARGETS:
         nodes = [node("Conv", "x w", "c", group=12, pads=[1, 1, 1, 1]), node("MaxPool", "c", kernel_shape=[3, 3])]

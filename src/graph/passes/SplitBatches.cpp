@@ -270,7 +270,7 @@ private:
   }
   static bool isMade(const Divided &value, const Group &group) { return value.def >= static_cast<int>(group.first); }
 
-  /// The most bytes of near memory at a time. What kernels read as a whole passes through it.
+  /// The most bytes of near memory at a time. What kernels read as a whole passes through it, piece by piece.
   int64_t peakOf(const Group &group, bool isNear, bool staysNear) const {
     SmallVector<int64_t> changes(group.end - group.first + 1);
     int64_t resident = 0, most = 0, now = 0;
@@ -287,7 +287,7 @@ private:
     }
     for (unsigned number = group.first; number < group.end; ++number) {
       now += changes[number - group.first];
-      most = std::max(most, now + (wholeBytes[number] <= options.nearBytes ? wholeBytes[number] : 0));
+      most = std::max(most, now + std::min(wholeBytes[number], options.nearBytes / 4));
     }
     return most + resident;
   }

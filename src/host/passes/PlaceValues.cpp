@@ -3,9 +3,10 @@
 // Decides in which memory each buffer of a host program lies, where several are
 // possible, and writes that down as the type of the buffer and of its places,
 // which everything behind goes by. Until here a value lies in the farthest memory
-// that those who touch it reach. Those that live for the fewest steps come first,
-// which need memory for the shortest time, then in the order of the program. Each
-// goes to the nearest one, in the order of the machine's memories,
+// that those who touch it reach. Those that live for the fewest steps, for each
+// time that all of it is read or written, come first, which need memory for the
+// shortest time, then in the order of the program. Each goes to the nearest one,
+// in the order of the machine's memories,
 //
 // - that every launch which touches it can read or write,
 // - from and to which there are links for every copy that touches it, and
@@ -47,9 +48,9 @@ struct PlaceValues : perpend::host::impl::HostPlaceValuesBase<PlaceValues> {
       for (auto buffer : entry.getBody().getOps<BufferOp>())
         buffer.removeOffsetAttr();
       LiveRanges ranges = liveRangesOf(entry);
-      std::multimap<int64_t, BufferOp> order; // by how many steps they live
+      std::multimap<double, BufferOp> order; // by how many steps they live for each access
       for (auto &[buffer, range] : ranges.buffers)
-        order.emplace(range.last - range.first, buffer);
+        order.emplace(double(range.last - range.first) / accessesOf(buffer), buffer);
       for (auto [steps, buffer] : order)
         if (!BufferOp(buffer)->hasAttr(pinnedAttribute))
           bringNear(buffer, ranges);
@@ -59,6 +60,22 @@ struct PlaceValues : perpend::host::impl::HostPlaceValuesBase<PlaceValues> {
   }
 
 private:
+  /// How often all of a buffer is read or written; 1 if sizes are no numbers.
+  static double accessesOf(BufferOp buffer) {
+    const std::optional<int64_t> size = constantSizeOf(buffer);
+    double bytes = 0;
+    auto visit = [&](auto &self, Value value) -> void {
+      for (Operation *user : value.getUsers()) {
+        if (auto place = dyn_cast<PlaceOp>(user))
+          self(self, place.getPlace());
+        else if (auto type = dyn_cast<PlaceType>(value.getType()))
+          bytes += double(type.bytes().constant().value_or(0));
+      }
+    };
+    visit(visit, buffer.getMemory());
+    return size && *size > 0 && bytes > 0 ? bytes / double(*size) : 1;
+  }
+
   void bringNear(BufferOp buffer, const LiveRanges &ranges) {
     std::string before = buffer.getMemory().getType().getMemory().str();
     for (const target::Memory &memory : target.mainMemories) {

@@ -27,10 +27,10 @@ namespace {
 /// Of what begins in main memory: a DMA burst, and a line of the race check.
 constexpr uint64_t alignment = 64;
 
-/// When it lives, and where it ends.
+/// When it lives, and where.
 struct NearValue {
-  host::LiveRange range;
-  uint64_t end;
+  host::LiveRange lives;
+  Range range;
 };
 
 class Planner {
@@ -54,7 +54,7 @@ private:
   LogicalResult unsupported(Operation *op, StringRef what);
 
   Range take(uint64_t bytes);
-  uint64_t nearEnd() const;
+  std::vector<Range> nearNow() const;
   /// Errors: it is no number.
   FailureOr<int64_t> numberOf(Operation *op, const SymbolicInt &value);
   FailureOr<uint64_t> bytesOf(Operation *op, host::PlaceType type);
@@ -162,7 +162,7 @@ LogicalResult Planner::placeMemory() {
     for (auto [buffer, offset, size] : llvm::zip_equal(arena->buffers, arena->offsets, arena->sizes)) {
       spots[host::BufferOp(buffer).getMemory()] = {!isFar, range.byte + static_cast<uint64_t>(offset)};
       if (!isFar)
-        near.push_back({ranges.buffers.lookup(buffer), static_cast<uint64_t>(offset + size)});
+        near.push_back({ranges.buffers.lookup(buffer), {static_cast<uint64_t>(offset), static_cast<uint64_t>(size)}});
     }
   }
   return success();
@@ -235,12 +235,12 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
   return success();
 }
 
-uint64_t Planner::nearEnd() const {
-  uint64_t end = 0;
+std::vector<Range> Planner::nearNow() const {
+  std::vector<Range> ranges;
   for (const NearValue &value : near)
-    if (value.range.meets({number, number}))
-      end = std::max(end, value.end);
-  return end;
+    if (value.lives.meets({number, number}))
+      ranges.push_back(value.range);
+  return ranges;
 }
 
 LogicalResult Planner::add(Operation *op) {
@@ -248,7 +248,7 @@ LogicalResult Planner::add(Operation *op) {
   const size_t before = program.steps.size();
   const LogicalResult added = addSteps(op);
   for (Step &step : MutableArrayRef(program.steps).drop_front(before))
-    step.nearEnd = nearEnd();
+    step.near = nearNow();
   return added;
 }
 

@@ -22,7 +22,7 @@ struct Spot {
   bool operator==(const Spot &) const = default;
 };
 
-/// Bytes of the main memory.
+/// Bytes of the main memory, or of the near one.
 struct Range {
   uint64_t byte = 0, bytes = 0;
   uint64_t end() const { return byte + bytes; }
@@ -53,7 +53,7 @@ struct Step {
   std::vector<int64_t> symbols;
   int64_t units = 0;
   std::optional<Spot> scratch; ///< one part, with its flags
-  uint64_t nearEnd = 0;        ///< of the values in near memory that live at this step
+  std::vector<Range> near;     ///< of the values in near memory that live at this step
   std::string location;        ///< "node 'conv1'"
 };
 

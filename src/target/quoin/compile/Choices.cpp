@@ -26,8 +26,10 @@ std::string shapeOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned shar
   addAccess(nest.store);
   for (const Node &node : nest.nodes) {
     out << ' ' << unsigned(node.kind) << unsigned(node.type) << ':' << unsigned(node.opcode);
-    if (node.kind == Node::Load)
+    if (node.kind == Node::Load) {
       addAccess(node.access);
+      out << (node.least > 0);
+    }
     for (unsigned operand : node.operands)
       out << ',' << operand;
   }

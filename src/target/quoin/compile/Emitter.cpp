@@ -3,8 +3,8 @@
 #include "target/quoin/compile/Choices.h"
 #include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/Cost.h"
-#include "target/quoin/compile/Epilogues.h"
 #include "target/quoin/compile/Matrix.h"
+#include "target/quoin/compile/Pieces.h"
 #include "target/quoin/compile/Prefetch.h"
 #include "target/quoin/compile/RowChain.h"
 #include "target/quoin/compile/Staging.h"
@@ -15,6 +15,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -41,7 +42,8 @@ std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
 class Emitter {
 public:
   Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar)
-      : main(main), decisions(decisions), prefetch(main, config), end(main.end) {
+      : main(main), decisions(decisions), pieces(piecesOf(main, config, decisions)),
+        prefetch(pieces, main.weights, config), end(main.end) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
@@ -52,6 +54,7 @@ public:
 private:
   void nameMemory();
   void reserveLocals();
+  void emitPiece(Piece &piece);
   void emitStep(Step &step);
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
@@ -99,15 +102,15 @@ private:
 
   MainProgram &main;
   const Decisions decisions;
+  std::vector<Piece> pieces; ///< of the steps
   Program program;
   Choices choices;
   Prefetch prefetch;
-  size_t number = 0;                        ///< of the step
+  size_t number = 0;                        ///< of the piece
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
   uint64_t end;                             ///< of DDR that is in use
   Range locals;                             ///< what kernels keep between their nests, one after the other
-  uint64_t nearFree = 0;                    ///< of LLB, behind what the step has there
-  uint64_t nearUsed = 0;                    ///< of LLB, behind what a nest of it has there
+  std::vector<Range> stagedNow;             ///< of LLB, by the nest that is emitted
   std::optional<uint64_t> run;              ///< the address of what calls share
   std::map<std::string, uint64_t> tables;   ///< bytes -> the address
 };
@@ -205,10 +208,20 @@ void Emitter::meetIfNeeded(ArrayRef<Core *> working) {
           return meet();
 }
 
-/// On the matrix unit or else on the vector unit.
+/// On the matrix unit or else on the vector unit; of a depthwise convolution, on the one that is faster.
 std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers) {
   if (part.rows)
     return emitTableRows(part, places, program.config, stream);
+  if (isDepthwiseNest(part, places, program.config, stream, choices)) {
+    auto cyclesIf = [&](bool isDone) {
+      return isDone ? estimatedCycles(stream.current(), program.config, sharers) : std::numeric_limits<uint64_t>::max();
+    };
+    const uint64_t matrix = cyclesIf(emitMatrixNest(part, places, program.config, stream, sharers, choices).empty());
+    std::string problem = emitVectorNest(part, places, program.config, stream, sharers, choices);
+    if (cyclesIf(problem.empty()) <= matrix)
+      return problem;
+    return emitMatrixNest(part, places, program.config, stream, sharers, choices);
+  }
   std::string problem = emitMatrixNest(part, places, program.config, stream, sharers, choices);
   if (problem.empty() || (!part.borders.empty() && isMatrixNest(part, places, program.config, stream, choices)))
     return problem;
@@ -256,7 +269,7 @@ Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places, size_
 Emitter::Division Emitter::divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged) {
   Division division{parts, SmallVector<Spot>(places), {}};
   if (isStaged)
-    division.staged = stagedOf(parts, division.places, nearFree, prefetch.limit());
+    division.staged = stagedOf(parts, division.places, prefetch.near(number));
   return division;
 }
 
@@ -281,13 +294,16 @@ void Emitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
     for (const FarRange &range : core->stream.farRanges())
       if (range.space == Space::DDR)
         bytes -= std::min(bytes, range.end - range.begin);
-  const std::vector<Copy> copies = prefetch.next(number, nearUsed, bytes);
+  const std::vector<Copy> copies = prefetch.next(number, stagedNow, bytes);
   if (isFree && !copies.empty()) {
     copying.stream.begin();
     working.insert(working.begin(), &copying);
   }
   for (const Copy &copy : copies)
-    copying.stream.addCopy(copy.from, copy.to, copy.bytes);
+    if (copy.rows > 1)
+      copying.stream.addRows(copy.from, copy.to, copy.bytes, copy.rows, copy.pitch);
+    else
+      copying.stream.addCopy(copy.from, copy.to, copy.bytes);
 }
 
 /// Sections of these cores are in their streams.
@@ -301,9 +317,10 @@ void Emitter::endSections(ArrayRef<Core *> working) {
 
 std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
   const Division division = divide(simplified(nest), places);
-  nearUsed = nearFree;
+  stagedNow.clear();
+  for (const Staged &each : division.staged)
+    stagedNow.push_back({each.to, each.bytes});
   if (!division.staged.empty()) {
-    nearUsed = division.staged.back().to + division.staged.back().bytes;
     emitStaging(division.staged, cores.front()->stream);
     endSections(cores.front().get());
   }
@@ -346,50 +363,16 @@ bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
 /// In LLB if there is space.
 void Emitter::placeLocals(const Step &step, SmallVectorImpl<Spot> &places) {
   uint64_t next = locals.byte;
-  nearFree = alignTo(step.nearEnd, wordBytes);
-  for (const Buffer &buffer : ownBuffers(*step.nests)) {
-    const uint64_t bytes = bytesOf(buffer);
+  for (auto [buffer, near] : zip_equal(ownBuffers(*step.nests), prefetch.localsOf(number))) {
     if (buffer.isTable()) {
       places.push_back({Space::DDR, tableAt(buffer)});
-    } else if (nearFree + bytes <= prefetch.limit()) {
-      places.push_back({Space::LLB, nearFree});
-      nearFree += bytes;
+    } else if (near) {
+      places.push_back({Space::LLB, *near});
     } else {
       places.push_back({Space::DDR, next});
-      next += bytes;
+      next += bytesOf(buffer);
     }
   }
-}
-
-/// Whether no output lies where an input does.
-static bool keepsInputs(const Step &step) {
-  return none_of(step.outputs, [&](const Value &output) {
-    return any_of(step.inputs, [&](const Value &input) {
-      return input.spot.space == output.spot.space && input.spot.byte < output.spot.byte + output.bytes() &&
-             output.spot.byte < input.spot.byte + input.bytes();
-    });
-  });
-}
-
-/// Lists of nests that compute the same, the best ones first.
-static std::vector<std::vector<Nest>> waysOf(const Kernel &kernel, bool keepsInputs, const Decisions &decisions) {
-  std::vector<std::vector<Nest>> ways;
-  auto add = [&](const std::vector<Nest> &nests) {
-    if (!decisions.epilogues)
-      return ways.push_back(nests);
-    Kernel way = kernel;
-    way.nests = keepsInputs ? withoutCopies(kernel, nests) : nests;
-    ways.push_back(withEpilogues(way));
-    if (way.nests.size() != nests.size()) {
-      way.nests = nests;
-      ways.push_back(withEpilogues(way));
-    }
-    ways.push_back(nests);
-  };
-  if (!kernel.bordered.empty() && decisions.windows)
-    add(kernel.bordered);
-  add(kernel.nests);
-  return ways;
 }
 
 std::string Emitter::emitNests(const Step &step) {
@@ -403,12 +386,12 @@ std::string Emitter::emitNests(const Step &step) {
     for (const Value &value : values)
       places.push_back(value.spot);
   placeLocals(step, places);
-  nearUsed = nearFree;
+  stagedNow.clear();
   const Prefetch ahead = prefetch;
-  if (emitRows(*step.nests, places))
+  if (!pieces[number].isPart && emitRows(*step.nests, places))
     return "";
   std::string problem;
-  for (const std::vector<Nest> &nests : waysOf(*step.nests, keepsInputs(step), decisions)) {
+  for (const std::vector<Nest> &nests : waysOf(step, decisions)) {
     problem.clear();
     for (const Nest &nest : nests)
       if (problem = emitNest(nest, places); !problem.empty())
@@ -422,6 +405,26 @@ std::string Emitter::emitNests(const Step &step) {
     prefetch = ahead;
   }
   return problem;
+}
+
+/// Where a piece cannot be, the whole step is emitted.
+void Emitter::emitPiece(Piece &piece) {
+  if (!piece.isPart) {
+    emitStep(piece.step);
+    piece.whole->refusal = piece.step.refusal;
+    return;
+  }
+  if (number > 0 && pieces[number - 1].whole == piece.whole && !pieces[number - 1].step.refusal.empty()) {
+    piece.step.refusal = pieces[number - 1].step.refusal; // it has been emitted
+    return;
+  }
+  for (const std::unique_ptr<Core> &core : cores)
+    core->stream.setLocation(piece.step.location);
+  if (piece.step.refusal = emitNests(piece.step); piece.step.refusal.empty())
+    return;
+  piece.isPart = false;
+  emitStep(*piece.whole);
+  piece.isPart = true;
 }
 
 void Emitter::emitStep(Step &step) {
@@ -550,9 +553,9 @@ Expected<Program> Emitter::emit() {
   placeRun();
   if (llvm::any_of(main.steps, [](const Step &step) { return step.call.has_value(); }))
     callAt(beginFunction, *run);
-  for (Step &step : main.steps) {
-    prefetch.begin(number, step);
-    emitStep(step);
+  for (Piece &piece : pieces) {
+    prefetch.begin(number, piece.step);
+    emitPiece(piece);
     ++number;
   }
   if (main.dynamic)

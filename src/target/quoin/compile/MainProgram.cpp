@@ -79,7 +79,7 @@ static Step stepOf(accelerator::Step step) {
   made.outputs = valuesOf(step.outputs);
   made.symbols = std::move(step.symbols);
   made.units = step.units;
-  made.nearEnd = step.nearEnd;
+  made.near = std::move(step.near);
   if (step.scratch)
     made.scratch = spotOf(*step.scratch);
   made.location = std::move(step.location);

@@ -17,13 +17,20 @@
 namespace perpend::quoin {
 
 using accelerator::LibraryCall;
-using accelerator::Range; ///< of DDR
+using accelerator::Range; ///< of DDR, or of LLB
+
+/// Some of each of so many rows of a value.
+struct ValuePart {
+  uint64_t bytes = 0, pitch = 0; ///< of a row; from row to row
+  uint64_t rows = 1;
+};
 
 /// A value of main.
 struct Value {
   mlir::RankedTensorType type;
   Spot spot;
-  mlir::ElementsAttr contents = {}; ///< of a constant; null: a run decides
+  mlir::ElementsAttr contents = {};   ///< of a constant; null: a run decides
+  std::optional<ValuePart> part = {}; ///< what a piece of a step reads, the first row of which begins at the spot
 
   uint64_t bytes() const;
 };
@@ -36,7 +43,7 @@ struct Step {
   std::vector<int64_t> symbols;
   int64_t units = 0;
   std::optional<Spot> scratch; ///< one part, with its flags
-  uint64_t nearEnd = 0;        ///< of the values in LLB that live at this step
+  std::vector<Range> near;     ///< of the values in LLB that live at this step
   std::string location;        ///< "node 'conv1'"
   std::optional<Kernel> nests; ///< what it computes, if nests can say that
   std::string refusal;         ///< why the scalar core runs it; empty: the units do

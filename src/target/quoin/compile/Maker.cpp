@@ -7,6 +7,7 @@
 #include "target/quoin/compile/Emitter.h"
 #include "target/quoin/compile/MainProgram.h"
 #include "target/quoin/run/Run.h"
+#include "tile/kernel/Buffers.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -14,6 +15,9 @@
 
 #include "llvm/Support/Path.h"
 
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <set>
 
 using namespace llvm;
@@ -59,6 +63,30 @@ mlir::LogicalResult Maker::takeKernels(mlir::ModuleOp module) {
   return passes.run(*blocks);
 }
 
+/// Of small constants of f32, such as scales of channels.
+static void noteMagnitudes(Kernel &kernel, unsigned buffer, mlir::ElementsAttr numbers) {
+  constexpr int64_t mostNumbers = 1 << 16;
+  if (!numbers.getElementType().isF32() || numbers.getNumElements() == 0 || numbers.getNumElements() > mostNumbers)
+    return;
+  std::vector<char> storage;
+  const ArrayRef<char> bytes = tile::constantBytes(numbers, storage);
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+    float number;
+    std::memcpy(&number, bytes.data() + at, sizeof number);
+    const double magnitude = std::fabs(double(number));
+    least = std::min(least, std::isnan(number) ? 0 : magnitude);
+    most = std::isnan(number) ? std::numeric_limits<double>::infinity() : std::max(most, magnitude);
+  }
+  for (std::vector<Nest> *nests : {&kernel.nests, &kernel.bordered})
+    for (Nest &nest : *nests)
+      for (Node &node : nest.nodes)
+        if (node.kind == Node::Load && node.access.buffer == buffer) {
+          node.least = least;
+          node.most = most;
+        }
+}
+
 void Maker::readNests(Step &step) {
   auto function = blocks->lookupSymbol<mlir::func::FuncOp>(step.kernel);
   if (!function) {
@@ -72,10 +100,14 @@ void Maker::readNests(Step &step) {
   for (const Value &input : step.inputs)
     contents.push_back(input.contents);
   Expected<accelerator::Kernel> kernel = accelerator::readKernel(function, symbols, contents);
-  if (kernel)
-    step.nests = unitsKernel(std::move(*kernel));
-  else
+  if (!kernel) {
     step.refusal = toString(kernel.takeError());
+    return;
+  }
+  step.nests = unitsKernel(std::move(*kernel));
+  for (auto [buffer, numbers] : enumerate(contents))
+    if (numbers)
+      noteMagnitudes(*step.nests, static_cast<unsigned>(buffer), numbers);
 }
 
 mlir::LogicalResult Maker::takePlan(mlir::ModuleOp module) {

@@ -125,7 +125,9 @@ bool MatrixNest::makeRooms() {
   const unsigned size = sizeOf(left.type);
   for (bool isRight : {false, true}) {
     uint64_t bytes = static_cast<uint64_t>(tile[isRight ? N : M] * tile[K]) * size;
-    if (tiling.hold[isRight] != Hold::Pieces) {
+    if (isDepthwise && isRight) {
+      bytes = static_cast<uint64_t>(tile[N] * nest.loops[tapAlong].extent * nest.loops[tapAcross].extent) * size;
+    } else if (tiling.hold[isRight] != Hold::Pieces) {
       bytes = blockBytes(isRight);
       for (unsigned loop : heldLoops(isRight))
         bytes *= static_cast<uint64_t>(nest.loops[loop].extent);
@@ -133,15 +135,18 @@ bool MatrixNest::makeRooms() {
     const unsigned turn = tiling.hold[isRight] == Hold::Pieces ? pieceTurn : turnOf(holdLevel[isRight]);
     if (tiling.hold[isRight] != Hold::Pieces && turn != 0 && tiling.slots[isRight] == 2 && !rooms->loadTurns[isRight])
       rooms->loadTurns[isRight] = stream.newTurn();
+    const uint64_t fed =
+        isDepthwise ? depthwiseBytes()[isRight] : fractals(isRight ? tile[N] : productRows(), tile[K], size);
     if (!makeRoom(isRight ? Right : Left, Space::L1, bytes, tiling.slots[isRight], turn) ||
-        !makeRoom(isRight ? FedRight : FedLeft, isRight ? Space::L0B : Space::L0A,
-                  fractals(tile[isRight ? N : M], tile[K], size), tiling.feedSlots, pieceTurn))
+        !makeRoom(isRight ? FedRight : FedLeft, isRight ? Space::L0B : Space::L0A, fed,
+                  isDepthwise && isRight ? 2 : tiling.feedSlots, isDepthwise && isRight ? turn : pieceTurn))
       return false;
   }
-  const auto rows = static_cast<uint64_t>(tile[M]), columns = static_cast<uint64_t>(tile[N]);
+  const auto rows = static_cast<uint64_t>(productRows()), columns = static_cast<uint64_t>(tile[N]);
   const uint64_t tiles = llvm::divideCeil(rows, 16) * llvm::divideCeil(columns, 16);
   const uint64_t result = rows * columns * sizeOf(nest.type);
-  return makeRoom(Accumulators, Space::L0C, tiles * tileBytes, tiling.resultSlots, tileTurn) &&
+  const uint64_t accumulators = isDepthwise ? depthwiseBytes()[2] : tiles * tileBytes;
+  return makeRoom(Accumulators, Space::L0C, accumulators, tiling.resultSlots, tileTurn) &&
          makeRoom(Result, Space::L1, result, 2, tileTurn) &&
          (!nest.continues || makeRoom(Addend, Space::L1, result, 2, tileTurn));
 }
@@ -204,7 +209,7 @@ bool MatrixNest::emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFir
   multiply.dstType = sumType();
   multiply.src0Type = left.type;
   multiply.src1Type = right.type;
-  multiply.extent = {static_cast<uint32_t>(tile[N]), static_cast<uint32_t>(tile[M]), static_cast<uint32_t>(k)};
+  multiply.extent = {static_cast<uint32_t>(tile[N]), static_cast<uint32_t>(productRows()), static_cast<uint32_t>(k)};
   multiply.dst() = *c;
   multiply.src(0) = *a;
   multiply.src(1) = *b;
@@ -258,6 +263,12 @@ bool MatrixNest::emitResult() {
   store.src(0) = *result;
   store.stride1[Src0] = columns;
   store.stride1[Dst] = rowDistance;
+  if (hasLines()) {
+    store.opcode = Opcode::st_3d;
+    store.extent = {columns, static_cast<uint32_t>(lineOf(M)), rows / static_cast<uint32_t>(lineOf(M))};
+    store.stride2[Src0] = static_cast<uint32_t>(rowsOfLine(windowOf(tile[M]))) * columns;
+    store.stride2[Dst] = static_cast<uint32_t>(nest.store.strides[*rowLoop]);
+  }
   return add(std::move(store));
 }
 
@@ -291,7 +302,8 @@ bool MatrixNest::emitSums() {
 
 bool MatrixNest::emitLoops() {
   outer = spatial;
-  llvm::append_range(outer, sums);
+  if (!isDepthwise)
+    llvm::append_range(outer, sums);
   if (outer.size() + (extentOf(K) / tile[K] > 1) > numLoops)
     return refuse("more loops than the sequencer has");
   loopNumbers.assign(nest.loops.size(), std::nullopt);
@@ -315,10 +327,12 @@ bool MatrixNest::emitLevel(unsigned level) {
       return false;
     rooms->isLoaded[isRight] = isSame;
   }
+  if (isDepthwise && holdLevel[true] == level && !feedTapWeights())
+    return false;
   if (!emitOperands(level))
     return false;
   if (level == spatial.size()) {
-    if (!emitSums())
+    if (isDepthwise ? !emitTaps() : !emitSums())
       return false;
     outer = spatial;
     return emitResult();
@@ -442,6 +456,11 @@ std::string MatrixNest::emit() {
 
 bool isMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream, Choices &choices) {
   return MatrixNest(nest, places, config, stream, 1, choices).isProduct();
+}
+
+bool isDepthwiseNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream, Choices &choices) {
+  MatrixNest product(nest, places, config, stream, 1, choices);
+  return product.isProduct() && product.hasOwnSums();
 }
 
 std::string emitMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream,

@@ -14,6 +14,10 @@ struct Choices;
 std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices);
 
+/// Whether it is such a sum, of which each column has its own factors (a depthwise convolution).
+bool isDepthwiseNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
+                     Choices &choices);
+
 /// Whether it is such a sum.
 bool isMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                   Choices &choices);

@@ -86,7 +86,7 @@ bool MatrixNest::assignLoops() {
     std::swap(left, right);
   axes[N] = longest(isInner(right, left));
   if (axes[N] < 0)
-    return refuse("a result whose innermost loop is that of both operands");
+    return assignDepthwise() || refuse("a result whose innermost loop is that of both operands");
   axes[M] = longest(isOf(left, right));
   // Along the sum, or along their own loops, operands lie in rows.
   auto isGood = [&](unsigned loop) {

@@ -71,7 +71,7 @@ size_t MatrixNest::loopsOfLoad(bool isRight, ArrayRef<unsigned> loops) const {
 bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
   const Factor &held = factor(isRight);
   const auto size = static_cast<int64_t>(sizeOf(held.type));
-  SmallVector<unsigned, 8> loops = heldLoops(isRight);
+  SmallVector<unsigned, 8> loops = isDepthwise ? SmallVector<unsigned, 8>() : heldLoops(isRight);
   const unsigned depth = stream.depth();
   SmallVector<Advance, 8> far, near;
   for (auto [level, loop] : llvm::enumerate(ArrayRef(spatial).take_front(depth)))
@@ -100,6 +100,8 @@ bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
     return refuseAddresses();
   for (unsigned loop : loops)
     stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
+  if (isDepthwise && isRight)
+    return emitTapWeights(*from, *to);
   if (isWindow(isRight) ? !emitWindow(*from, *to) : !emitLoad(isRight, extentOf(K), *from, *to, inner))
     return false;
   for (size_t each = 0; each < loops.size(); ++each)

@@ -30,6 +30,7 @@ enum class Hold : uint8_t {
   OwnTile, ///< for all of the sum, inside of the loops along which only this factor changes
   All,     ///< for all tiles, inside of the loops along which both change
   Window,  ///< as OwnTile, and each element once that several iterations of the sum read
+  Lines,   ///< as Window; rows are those of whole lines in L1, with what lies between lines of the result
 };
 
 /// How a product is cut.
@@ -69,6 +70,8 @@ public:
   std::string emit();
   void forEachWay(llvm::function_ref<void()> visit);
   bool isProduct() { return findFactors() && assignLoops(); }
+  /// If it is a product, whether each column has its own sum.
+  bool hasOwnSums() const { return isDepthwise; }
 
 private:
   std::vector<Tiling> tilings() const; ///< the best ones by a formula (MatrixTiles.cpp)
@@ -96,7 +99,17 @@ private:
   bool emitFeed(bool isRight, int64_t base, int64_t k);
   bool mayHoldWindow() const;
   llvm::SmallVector<unsigned, 8> windowLoops() const;
-  bool isWindow(bool isRight) const { return tiling.hold[isRight] == Hold::Window; }
+  bool isWindow(bool isRight) const {
+    return tiling.hold[isRight] == Hold::Window || tiling.hold[isRight] == Hold::Lines;
+  }
+  bool hasLines() const { return tiling.hold[false] == Hold::Lines; }
+  bool mayHaveLines() const;
+  /// From line to line of a tile, in rows of the product.
+  int64_t rowsOfLine(const MatrixWindow &window) const { return window.row ? window.line / window.row : 0; }
+  /// Of the product of a tile.
+  int64_t productRows() const {
+    return hasLines() ? (tile[M] / lineOf(M) - 1) * rowsOfLine(windowOf(tile[M])) + lineOf(M) : tile[M];
+  }
   /// Of tiles of so many rows.
   MatrixWindow windowOf(int64_t rows) const;
   /// Finds the part of a window that is not border.
@@ -112,6 +125,25 @@ private:
   size_t loopsOfLoad(bool isRight, llvm::ArrayRef<unsigned> loops) const;
   bool emitResult();
 
+  // Sums of columns (MatrixDepthwise.cpp).
+  struct DepthwiseShape {
+    int64_t along = 1, across = 1;         ///< taps
+    int64_t alongStep = 1, acrossStep = 1; ///< taps from a pixel or a line of the result to the next
+    int64_t width = 1, lines = 1;          ///< of a tile of the result
+    int64_t pixels = 1, inputLines = 1;    ///< of its window
+
+    int64_t rowsOfLine() const { return pixels / alongStep; } ///< of a feed
+    int64_t fedRows() const { return (inputLines - 1) * rowsOfLine() + width; }
+  };
+  bool assignDepthwise();
+  DepthwiseShape depthwiseShape(int64_t rows) const;
+  MatrixWindow depthwiseWindow(int64_t rows) const;
+  std::vector<Tiling> depthwiseTilings() const;
+  bool emitTapWeights(const Operand &from, const Operand &to);
+  bool feedTapWeights();
+  bool emitTaps();
+  std::array<uint64_t, 3> depthwiseBytes() const;
+
   // What is done to each result (MatrixResult.cpp).
   struct Tile { ///< of a value in L1: 0 strides repeat
     unsigned room = 0;
@@ -123,16 +155,24 @@ private:
     unsigned node = 0;                   ///< whose value it leaves
     llvm::SmallVector<unsigned, 3> done; ///< nodes that it computes
     std::optional<unsigned> bias;
+    std::optional<unsigned> scale, shift; ///< of sum * scale + shift, in place of a bias
     Activation activation = Activation::None;
   };
+  bool addScale(Drain &drain, unsigned user) const;
+  static bool addActivation(Drain &drain, const Node &next, const Node &other);
   Drain drainOf() const;
   bool isBias(const Node &node) const;
   bool emitOperands(unsigned level);
   bool emitOperand(unsigned number, unsigned level);
   bool emitNumbers();
   bool emitDrain();
+  bool emitDrains(Instruction drain);
   bool emitAfter(unsigned number);
   bool setTile(Instruction &instruction, unsigned operand, const Tile &tile);
+  /// The numbers of tiles that belong to no node.
+  unsigned wideBias() const { return static_cast<unsigned>(nest.nodes.size()); }
+  unsigned quotient() const { return static_cast<unsigned>(nest.nodes.size()) + 1; }
+  bool emitQuotient(const Drain &drain);
   std::optional<unsigned> roomAfter(unsigned node, uint64_t bytes, unsigned slots, unsigned level);
   unsigned levelOf(const ElementAccess &access) const;
   void forEachAccess(llvm::function_ref<void(ElementAccess &)> visit);
@@ -176,7 +216,9 @@ private:
   Choices &choices;
   Factor left, right;
   std::array<int, numAxes> axes = {-1, -1, -1};
-  std::optional<unsigned> rowLoop; ///< around the one of the rows, whose lines follow on one another in the result
+  bool isDepthwise = false;
+  unsigned tapAlong = 0, tapAcross = 0; ///< of a depthwise nest: loops of the sum
+  std::optional<unsigned> rowLoop;      ///< around the one of the rows, whose lines follow on one another in the result
   Tiling tiling;
   std::array<bool, numAxes> isTiled = {false, false, false};
   std::array<bool, numAxes> isOnePart = {}; ///< all tiles of the axis are in one part

@@ -8,6 +8,7 @@
 #include "target/quoin/compile/VectorNest.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace perpend::quoin {
 
@@ -25,6 +26,36 @@ bool MatrixNest::isBias(const Node &node) const {
          (node.type == sumType() || (isFloat(node.type) && isFloat(sumType())));
 }
 
+/// sum * scale + shift is (sum + shift / scale) * scale, which is as exact if the quotient is a number.
+bool MatrixNest::addScale(Drain &drain, unsigned user) const {
+  const Node &fma = nest.nodes[user];
+  if (fma.opcode != Opcode::fma || !isFloat(sumType()) || drain.bias || drain.scale ||
+      drain.activation != Activation::None || fma.operands[2] == drain.node)
+    return false;
+  const unsigned scale = fma.operands[fma.operands[0] == drain.node ? 1 : 0], shift = fma.operands[2];
+  const Node &by = nest.nodes[scale], &added = nest.nodes[shift];
+  constexpr double most = 1e30;
+  if (!isBias(by) || !isBias(added) || by.type != DType::F32 || added.type != DType::F32 ||
+      by.access.strides != added.access.strides || by.least == 0 || by.most > most || added.most / by.least > most)
+    return false;
+  drain.scale = scale;
+  drain.shift = shift;
+  return true;
+}
+
+/// Of two numbers that are the same in each float type.
+bool MatrixNest::addActivation(Drain &drain, const Node &next, const Node &other) {
+  constexpr double most = 6;
+  if (next.opcode == Opcode::max && other.number == 0 && drain.activation == Activation::None)
+    drain.activation = Activation::Relu;
+  else if (next.opcode == Opcode::min && other.number == most && drain.activation == Activation::Relu)
+    drain.activation = Activation::Relu6;
+  else
+    return false;
+  return true;
+}
+
+/// Sums are not rounded where the nest goes on with a scale.
 MatrixNest::Drain MatrixNest::drainOf() const {
   Drain drain;
   if (!nest.sum)
@@ -38,30 +69,43 @@ MatrixNest::Drain MatrixNest::drainOf() const {
           return std::nullopt;
         only = user;
       }
-    return only;
+    return node == nest.result ? std::nullopt : only;
   };
-  while (std::optional<unsigned> user = drain.node == nest.result ? std::nullopt : userOf(drain.node)) {
-    const Node &next = nest.nodes[*user];
-    if (nest.nodes[drain.node].type != sumType())
-      break;
-    const bool isRounded = next.opcode == Opcode::cvt && isFloat(sumType()) && isFloat(next.type);
-    if (!isRounded && (drain.activation != Activation::None || next.operands.size() != 2))
-      break;
-    if (isRounded) {
-      drain.node = *user;
-      drain.done.push_back(*user);
+  auto take = [&](unsigned user) {
+    drain.node = user;
+    drain.done.push_back(user);
+  };
+  auto isRounding = [&](const Node &next) {
+    return next.opcode == Opcode::cvt && isFloat(sumType()) && isFloat(next.type);
+  };
+  if (std::optional<unsigned> rounded = userOf(drain.node); rounded && isRounding(nest.nodes[*rounded])) {
+    const Drain before = drain;
+    take(*rounded);
+    std::optional<unsigned> user = userOf(*rounded);
+    if (user && addScale(drain, *user))
+      take(*user);
+    else
+      drain = before;
+  }
+  while (std::optional<unsigned> user = userOf(drain.node)) {
+    const Node &next = nest.nodes[*user], &now = nest.nodes[drain.node];
+    if (next.operands.size() == 2) {
+      const unsigned other = next.operands[next.operands[0] == drain.node ? 1 : 0];
+      const bool isExact = now.type == sumType();
+      const bool isBiased = isExact && next.opcode == Opcode::add && drain.activation == Activation::None &&
+                            !drain.bias && !drain.scale && isBias(nest.nodes[other]);
+      if (isBiased)
+        drain.bias = other;
+      else if (!isFloat(now.type) || nest.nodes[other].kind != Node::Number ||
+               !addActivation(drain, next, nest.nodes[other]))
+        break;
+    } else if (now.type == sumType() && isRounding(next)) {
+      take(*user);
+      continue;
+    } else if (now.type != sumType() || !addScale(drain, *user)) {
       break;
     }
-    const unsigned other = next.operands[next.operands[0] == drain.node ? 1 : 0];
-    if (next.opcode == Opcode::add && !drain.bias && isBias(nest.nodes[other]))
-      drain.bias = other;
-    else if (next.opcode == Opcode::max && isFloat(sumType()) && nest.nodes[other].kind == Node::Number &&
-             nest.nodes[other].number == 0)
-      drain.activation = Activation::Relu;
-    else
-      break;
-    drain.node = *user;
-    drain.done.push_back(*user);
+    take(*user);
   }
   return drain;
 }
@@ -126,29 +170,43 @@ bool MatrixNest::emitOperand(unsigned number, unsigned level) {
 bool MatrixNest::emitOperands(unsigned level) {
   if (!nest.sum)
     return true;
-  const std::optional<unsigned> bias = drainOf().bias;
+  const Drain drain = drainOf();
   for (unsigned number = *nest.sum; number < nest.nodes.size(); ++number) {
     const Node &node = nest.nodes[number];
     if (node.kind != Node::Load || levelOf(node.access) != level)
       continue;
     if (!emitOperand(number, level))
       return false;
-    if (number != bias || node.type == sumType())
+    if (number != drain.bias || node.type == sumType())
       continue;
     Instruction widen; // a bias has the type of the sum
     widen.opcode = Opcode::mov;
     widen.dstType = sumType();
     widen.src0Type = node.type;
     widen.extent = {static_cast<uint32_t>(tile[N]), 1, 1};
-    const auto wide = static_cast<unsigned>(nest.nodes.size()); // no node has this number
-    std::optional<unsigned> room = roomAfter(wide, static_cast<uint64_t>(tile[N]) * sizeOf(sumType()), 1, level);
+    std::optional<unsigned> room = roomAfter(wideBias(), static_cast<uint64_t>(tile[N]) * sizeOf(sumType()), 1, level);
     if (!room || !setTile(widen, Src0, tiles[number]))
       return false;
     tiles[number] = {*room, sumType(), 1, 0};
     if (!setTile(widen, Dst, tiles[number]) || !add(std::move(widen)))
       return false;
   }
-  return true;
+  return !drain.scale || levelOf(nest.nodes[*drain.scale].access) != level || emitQuotient(drain);
+}
+
+/// What is added before the scale.
+bool MatrixNest::emitQuotient(const Drain &drain) {
+  Instruction divide;
+  divide.opcode = Opcode::div;
+  divide.dstType = divide.src0Type = divide.src1Type = DType::F32;
+  divide.extent = {static_cast<uint32_t>(tile[N]), 1, 1};
+  const unsigned level = levelOf(nest.nodes[*drain.scale].access);
+  std::optional<unsigned> room = roomAfter(quotient(), static_cast<uint64_t>(tile[N]) * sizeof(float), 2, level);
+  if (!room)
+    return false;
+  tiles[quotient()] = {*room, DType::F32, 1, 0};
+  return setTile(divide, Src0, tiles.at(*drain.shift)) && setTile(divide, Src1, tiles.at(*drain.scale)) &&
+         setTile(divide, Dst, tiles[quotient()]) && add(std::move(divide));
 }
 
 /// Numbers that are no operand modes become one element each.
@@ -175,11 +233,28 @@ bool MatrixNest::emitNumbers() {
   return true;
 }
 
+/// A drain for each line of a depthwise tile, whose lines are longer in the accumulators.
+bool MatrixNest::emitDrains(Instruction drain) {
+  const DepthwiseShape shape = depthwiseShape(tile[M]);
+  if (shape.rowsOfLine() == shape.width)
+    return add(std::move(drain));
+  const uint64_t line =
+      static_cast<uint64_t>(shape.rowsOfLine()) / 16 * llvm::divideCeil(static_cast<uint64_t>(tile[N]), 16) * tileBytes;
+  drain.extent[1] = static_cast<uint32_t>(shape.width);
+  for (int64_t each = 0; each < shape.lines; ++each) {
+    if (!add(drain))
+      return false;
+    drain.src(0).byte += line;
+    drain.dst().byte += static_cast<uint64_t>(shape.width * tile[N]) * sizeOf(drain.dstType);
+  }
+  return true;
+}
+
 /// Accumulators of a tile become its result, if nothing else is to be done.
 bool MatrixNest::emitDrain() {
   const Drain plan = drainOf();
   const bool isResult = !nest.sum || plan.node == nest.result;
-  const auto columns = static_cast<uint32_t>(tile[N]), rows = static_cast<uint32_t>(tile[M]);
+  const auto columns = static_cast<uint32_t>(tile[N]), rows = static_cast<uint32_t>(productRows());
   const DType type = isResult ? nest.type : nest.nodes[plan.node].type;
   if (!isResult && !makeRoom(MatrixRooms::Drained, Space::L1, uint64_t{columns} * rows * sizeOf(type), 1, 0))
     return false;
@@ -197,15 +272,21 @@ bool MatrixNest::emitDrain() {
   drain.dst() = *to;
   drain.src(0) = *from;
   drain.stride1[Dst] = columns;
-  if (plan.bias) {
-    std::optional<Operand> bias = stream.at(tiles.at(*plan.bias).room);
+  if (plan.bias || plan.scale) {
+    std::optional<Operand> bias = stream.at(tiles.at(plan.scale ? quotient() : *plan.bias).room);
     if (!bias)
       return refuseAddresses();
     drain.mode = Operands::Row;
     drain.src1Type = sumType();
     drain.src(1) = *bias;
   }
-  if (!add(std::move(drain)))
+  if (plan.scale) {
+    std::optional<Operand> scale = stream.at(tiles.at(*plan.scale).room);
+    if (!scale)
+      return refuseAddresses();
+    drain.src(2) = *scale;
+  }
+  if (isDepthwise ? !emitDrains(std::move(drain)) : !add(std::move(drain)))
     return false;
   if (isResult)
     return true;
@@ -223,7 +304,7 @@ bool MatrixNest::emitDrain() {
 bool MatrixNest::emitAfter(unsigned number) {
   const Node &node = nest.nodes[number];
   const llvm::SmallVector<unsigned, 3> operands = operandsOf(nest, node);
-  const auto columns = static_cast<uint32_t>(tile[N]), rows = static_cast<uint32_t>(tile[M]);
+  const auto columns = static_cast<uint32_t>(tile[N]), rows = static_cast<uint32_t>(productRows());
   Instruction apply;
   apply.opcode = node.opcode;
   apply.dstType = number == nest.result ? nest.type : node.type;

@@ -67,7 +67,11 @@ public:
   unsigned windowFeedRate = 128;
   unsigned operandsAfter = 0, nodesAfter = 0; ///< of nodes behind the sum: whole tiles that are loaded; instructions
 
-  std::function<LoadPlan(int64_t)> window; ///< of a left side that is an image, by rows of a tile
+  struct Window {
+    LoadPlan load;
+    int64_t rows = 0; ///< of the product with whole lines; 0: lines do not lie so
+  };
+  std::function<Window(int64_t)> window; ///< of a left side that is an image, by rows of a tile
 
   bool fits(const Tiling &tiling) const;
   double cost(const Tiling &tiling) const;
@@ -81,15 +85,20 @@ private:
     return counts.both * counts.own[0] * counts.own[1] * tilesOf(tiling, false) * tilesOf(tiling, true);
   }
   double roomBytes(const Tiling &tiling, bool isRight) const;
-  const LoadPlan &windowOf(int64_t rows) const;
+  const Window &windowOf(int64_t rows) const;
+  static bool isWindow(const Tiling &tiling) { return tiling.hold[0] == Hold::Window || tiling.hold[0] == Hold::Lines; }
+  /// Of the product.
+  int64_t rowsOf(const Tiling &tiling) const {
+    return tiling.hold[0] == Hold::Lines ? windowOf(tiling.tile[M]).rows : tiling.tile[M];
+  }
 
   const Config &config;
   unsigned sharers;
   Counts counts;
-  mutable std::map<int64_t, LoadPlan> windows; ///< that are known, by rows
+  mutable std::map<int64_t, Window> windows; ///< that are known, by rows
 };
 
-const LoadPlan &Formula::windowOf(int64_t rows) const {
+const Formula::Window &Formula::windowOf(int64_t rows) const {
   auto [known, isNew] = windows.try_emplace(rows);
   if (isNew)
     known->second = window(rows);
@@ -97,8 +106,8 @@ const LoadPlan &Formula::windowOf(int64_t rows) const {
 }
 
 double Formula::roomBytes(const Tiling &tiling, bool isRight) const {
-  if (tiling.hold[isRight] == Hold::Window)
-    return double(upTo(windowOf(tiling.tile[M]).elements * size, 64)) * tiling.slots[isRight];
+  if (!isRight && isWindow(tiling))
+    return double(upTo(windowOf(tiling.tile[M]).load.elements * size, 64)) * tiling.slots[isRight];
   const int64_t own = tiling.tile[isRight ? N : M];
   double bytes = double(upTo(own * (tiling.hold[isRight] == Hold::Pieces ? tiling.tile[K] : sum) * size, 64));
   if (tiling.hold[isRight] != Hold::Pieces)
@@ -109,12 +118,14 @@ double Formula::roomBytes(const Tiling &tiling, bool isRight) const {
 }
 
 bool Formula::fits(const Tiling &tiling) const {
-  const auto [m, n, k] = tiling.tile;
+  if (isWindow(tiling) && !windowOf(tiling.tile[M]).load.isLegal())
+    return false;
+  const int64_t m = rowsOf(tiling), n = tiling.tile[N], k = tiling.tile[K];
+  if (m == 0 || m > mostExtents[M])
+    return false;
   if (fractalBytesOf(m, k, size) * tiling.feedSlots > int64_t(config.l0aBytes) ||
       fractalBytesOf(n, k, size) * tiling.feedSlots > int64_t(config.l0bBytes) ||
       ceilOf(m, lanes) * ceilOf(n, lanes) * int64_t{tileBytes} * tiling.resultSlots > int64_t(config.l0cBytes))
-    return false;
-  if (tiling.hold[0] == Hold::Window && !windowOf(m).isLegal())
     return false;
   for (bool isRight : {false, true})
     if (tiling.hold[isRight] != Hold::Pieces && (sides[isRight].isAlongSum ? sum > mostRow : sum > mostRows))
@@ -132,14 +143,14 @@ double Formula::transfer(Space space, double rows, double row, unsigned elementB
 }
 
 double Formula::cost(const Tiling &tiling) const {
-  const auto [m, n, k] = tiling.tile;
+  const int64_t m = rowsOf(tiling), n = tiling.tile[N], k = tiling.tile[K];
   const double tiles = allTiles(tiling), pieces = double(ceilOf(sum, k)), step = size == 1 ? 16 : size == 2 ? 8 : 2;
   double loads = 0, far = 0, alone = 0, first = 0, feeds = 0;
   for (bool isRight : {false, true}) {
     const Side &side = sides[isRight];
     const Hold hold = tiling.hold[isRight];
-    const bool isWindow = hold == Hold::Window;
-    const LoadPlan *plan = isWindow ? &windowOf(m) : nullptr;
+    const bool isWindow = !isRight && this->isWindow(tiling);
+    const LoadPlan *plan = isWindow ? &windowOf(tiling.tile[M]).load : nullptr;
     const double own = double(isRight ? n : m), along = hold == Hold::Pieces ? double(k) : double(sum);
     const double each =
         plan ? transfer(side.space, double(plan->extents[1] * plan->extents[2]), double(plan->extents[0]), size)
@@ -159,7 +170,8 @@ double Formula::cost(const Tiling &tiling) const {
     const bool isRepeated = hold == Hold::All ? counts.both > 1 : hold != Hold::Pieces && count > iterations;
     if (tiling.slots[isRight] == 1 && isRepeated)
       alone += count * each;
-    feeds += 6 + double(fractalBytesOf(int64_t(own), k, size)) / (isWindow ? windowFeedRate : side.feedRate);
+    feeds +=
+        6 + double(fractalBytesOf(int64_t(own), k, size)) / (hold == Hold::Window ? windowFeedRate : side.feedRate);
   }
   const double product = 8 + double(ceilOf(m, lanes) * ceilOf(n, lanes)) * double(ceilOf(k, int64_t(step)));
   const double drain = (6 + double(m * ceilOf(n * 4, 128))) * (1 + continues + nodesAfter);
@@ -219,6 +231,8 @@ std::vector<Tiling> BestTilings::found() const {
 } // namespace
 
 std::vector<Tiling> MatrixNest::tilings() const {
+  if (isDepthwise)
+    return depthwiseTilings();
   Counts counts;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
     if (!isAround(loop))
@@ -247,11 +261,18 @@ std::vector<Tiling> MatrixNest::tilings() const {
 
   BestTilings best(formula);
   if (mayHoldWindow()) {
-    formula.window = [&](int64_t rows) { return windowOf(rows).load; };
+    const bool hasLines = mayHaveLines();
+    formula.window = [this, hasLines](int64_t rows) {
+      const MatrixWindow window = windowOf(rows);
+      const int64_t line = lineOf(M), lines = rows / line;
+      const bool isEven =
+          hasLines && lines > 1 && window.row > 0 && window.line % window.row == 0 && window.line >= line * window.row;
+      return Formula::Window{window.load, isEven ? (lines - 1) * rowsOfLine(window) + line : 0};
+    };
     formula.windowFeedRate = rowLoop ? 64 : 128; // of lines apart, and of rows
   }
   const bool hasBorders = !nest.borders.empty(); // only windows have them
-  constexpr Hold holds[] = {Hold::Pieces, Hold::OwnTile, Hold::All, Hold::Window};
+  constexpr Hold holds[] = {Hold::Pieces, Hold::OwnTile, Hold::All, Hold::Window, Hold::Lines};
   const int64_t step = 32 / formula.size;
   for (int64_t m : lengthsOf(extentOf(M), mostExtents[M], lineOf(M)))
     for (int64_t n : lengthsOf(extentOf(N), mostExtents[N], 1))
@@ -265,7 +286,7 @@ std::vector<Tiling> MatrixNest::tilings() const {
         tiling.feedSlots = feedSlots;
         tiling.tile = {m, n, std::min(formula.sum, upTo(ceilOf(formula.sum, ceilOf(formula.sum, longest)), step))};
         for (bool columnsOutside : {false, true})
-          for (Hold holdLeft : ArrayRef(holds).drop_front(hasBorders ? 3 : 0).drop_back(formula.window ? 0 : 1))
+          for (Hold holdLeft : ArrayRef(holds).drop_front(hasBorders ? 3 : 0).drop_back(formula.window ? 0 : 2))
             for (Hold holdRight : {Hold::Pieces, Hold::OwnTile, Hold::All})
               for (unsigned slots = 0; slots < 8; ++slots) {
                 tiling.columnsOutside = columnsOutside;

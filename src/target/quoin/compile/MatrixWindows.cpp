@@ -27,6 +27,15 @@ bool MatrixNest::mayHoldWindow() const {
   return isAlongSum(false) && axes[K] >= 0 && axes[M] >= 0 && !windowLoops().empty();
 }
 
+/// Whether nothing is done to results that has rows of its own.
+bool MatrixNest::mayHaveLines() const {
+  bool hasRows = nest.continues || !rowLoop;
+  for (unsigned number = nest.sum.value_or(0); nest.sum && number < nest.nodes.size(); ++number)
+    hasRows |= nest.nodes[number].kind == Node::Load &&
+               (strideOf(nest.nodes[number].access, M) != 0 || nest.nodes[number].access.strides[*rowLoop] != 0);
+  return !hasRows;
+}
+
 /// From line to line of an image in memory; larger than any stride if there is only one.
 int64_t MatrixNest::lineStride() const {
   if (!rowLoop)
@@ -39,6 +48,8 @@ int64_t MatrixNest::lineStride() const {
 }
 
 MatrixWindow MatrixNest::windowOf(int64_t rows) const {
+  if (isDepthwise)
+    return depthwiseWindow(rows);
   MatrixWindow window;
   llvm::SmallVector<LoadDim, 8> dims;
   auto addDim = [&](int64_t extent, int64_t stride) { dims.push_back({extent, stride}); };
@@ -131,6 +142,8 @@ bool MatrixNest::emitWindow(Operand from, Operand to) {
 
 /// Borders are those of a window's lines, or of its rows.
 bool MatrixNest::mayHaveBorders() {
+  if (isDepthwise)
+    return true;
   for (const accelerator::Border &border : nest.borders) {
     const bool isRow = static_cast<int>(border.loop) == axes[M] || border.loop == rowLoop;
     if (!isRow || static_cast<int>(border.reduced) == axes[K] || changes(true, border.loop) || !mayHoldWindow())
@@ -183,11 +196,11 @@ bool MatrixNest::emitWindowFeed(int64_t base, int64_t k) {
   Instruction feed;
   feed.opcode = Opcode::fd_a;
   feed.dstType = feed.src0Type = left.type;
-  feed.extent = {static_cast<uint32_t>(k), static_cast<uint32_t>(tile[M]), 0};
+  feed.extent = {static_cast<uint32_t>(k), static_cast<uint32_t>(productRows()), 0};
   feed.dst() = *to;
   feed.src(0) = *from;
   feed.stride1[Src0] = static_cast<uint32_t>(window.row);
-  if (lines > 1 && window.line != line * window.row) {
+  if (lines > 1 && window.line != line * window.row && !hasLines()) {
     feed.opcode = Opcode::fd_a_im2col;
     feed.extent[2] = static_cast<uint32_t>(line);
     feed.stride2[Src0] = static_cast<uint32_t>(window.line);

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ struct Node {
   double number = 0;                       ///< of a number
   Opcode opcode = Opcode::mov;             ///< of an application, which is of `operands`
   llvm::SmallVector<unsigned, 3> operands; ///< earlier nodes
+  /// Of a load: the least and the greatest magnitude of its elements, if they are known.
+  double least = 0, most = std::numeric_limits<double>::infinity();
 };
 
 /// A reduction may go on: nodes from `sum` on, a node of that kind, are applied to each of its results.

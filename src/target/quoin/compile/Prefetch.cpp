@@ -22,22 +22,44 @@ static bool readsMost(const Kernel &kernel, unsigned buffer) {
   });
 }
 
-Prefetch::Prefetch(const MainProgram &main, const Config &config) : nearBytes(config.llbBytes) {
+/// The lowest places beside the values of the step.
+void Prefetch::placeLocals(const Step &step) {
+  std::vector<Range> &ranges = taken.emplace_back(step.near);
+  auto &places = locals.emplace_back();
+  if (!step.nests)
+    return;
+  NearMemory near(nearBytes);
+  near.take(ranges);
+  for (const Buffer &buffer : llvm::ArrayRef(step.nests->buffers).drop_front(step.nests->arguments)) {
+    const auto bytes = static_cast<uint64_t>(buffer.elements) * buffer.elementBytes;
+    places.push_back(buffer.isTable() || bytes == 0 ? std::nullopt : near.takeLowest(bytes));
+    if (places.back())
+      ranges.push_back({*places.back(), bytes});
+  }
+}
+
+Prefetch::Constant Prefetch::constantOf(const Value &value) {
+  if (value.part && value.part->bytes != value.part->pitch)
+    return {value.spot.byte, value.part->bytes, value.part->rows, value.part->pitch};
+  const uint64_t bytes = value.part ? value.part->bytes * value.part->rows : value.bytes();
+  return {value.spot.byte, bytes, 1, bytes};
+}
+
+Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config)
+    : nearBytes(config.llbBytes) {
   constexpr uint64_t least = 2048; // less is not worth a copy
-  for (auto [number, step] : llvm::enumerate(main.steps)) {
-    uint64_t &end = ends.emplace_back(llvm::alignTo(step.nearEnd, lineBytes));
+  for (auto [number, piece] : llvm::enumerate(pieces)) {
+    const Step &step = piece.step;
+    placeLocals(step);
     std::vector<Constant> &list = constants.emplace_back();
     if (!step.nests)
       continue;
-    for (const Buffer &buffer : llvm::ArrayRef(step.nests->buffers).drop_front(step.nests->arguments))
-      if (!buffer.isTable())
-        end += llvm::alignTo(static_cast<uint64_t>(buffer.elements) * buffer.elementBytes, lineBytes);
     for (auto [input, value] : llvm::enumerate(step.inputs)) {
-      const Constant constant{value.spot.byte, value.bytes()};
-      if (value.spot.space != Space::DDR || constant.first < main.weights.byte ||
-          constant.first + constant.second > main.weights.end() || constant.first % lineBytes ||
-          constant.second < least || llvm::is_contained(list, constant) ||
-          !readsMost(*step.nests, static_cast<unsigned>(input)))
+      const Constant constant = constantOf(value);
+      const uint64_t end = constant.byte + constant.pitch * (constant.rows - 1) + constant.row;
+      if (value.spot.space != Space::DDR || constant.byte < weights.byte || end > weights.end() ||
+          constant.byte % lineBytes || constant.bytes() < least || llvm::is_contained(list, constant) ||
+          !(value.part || readsMost(*step.nests, static_cast<unsigned>(input))))
         continue;
       list.push_back(constant);
       readers[constant].push_back(number);
@@ -50,49 +72,64 @@ const Prefetch::Resident *Prefetch::find(const Constant &constant) const {
   return found == residents.end() ? nullptr : &*found;
 }
 
+/// A part of the rows lies where whole ones did.
+static void readRows(Kernel &kernel, unsigned buffer, const ValuePart &part) {
+  const auto size = static_cast<int64_t>(kernel.buffers[buffer].elementBytes);
+  const int64_t pitch = static_cast<int64_t>(part.pitch) / size, row = static_cast<int64_t>(part.bytes) / size;
+  for (Nest &nest : kernel.nests)
+    for (Node &node : nest.nodes)
+      if (node.kind == Node::Load && node.access.buffer == buffer)
+        for (int64_t &stride : node.access.strides)
+          stride = stride % pitch ? stride : stride / pitch * row;
+}
+
 void Prefetch::begin(size_t number, Step &step) {
   llvm::erase_if(residents, [&](const Resident &each) {
     return each.last < number ||
-           (each.done < each.constant.second && llvm::is_contained(constants[number], each.constant));
+           (each.done < each.constant.bytes() && llvm::is_contained(constants[number], each.constant));
   });
-  for (Value &value : step.inputs)
-    if (value.spot.space == Space::DDR)
-      if (const Resident *resident = find({value.spot.byte, value.bytes()}))
-        if (llvm::is_contained(constants[number], resident->constant))
-          value.spot = {Space::LLB, resident->to};
-}
-
-uint64_t Prefetch::limit() const {
-  uint64_t limit = nearBytes;
-  for (const Resident &each : residents)
-    limit = std::min(limit, each.to);
-  return limit;
-}
-
-/// The highest place that is free from one step to another one, of which the first has LLB up to `used`.
-std::optional<uint64_t> Prefetch::placeOf(size_t from, size_t last, uint64_t bytes, uint64_t used) const {
-  uint64_t floor = used;
-  for (size_t step = from; step <= last; ++step)
-    floor = std::max(floor, ends[step]);
-  uint64_t end = nearBytes;
-  auto meets = [&](const Resident &each) {
-    return each.to < end && end < each.to + llvm::alignTo(each.constant.second, lineBytes) + bytes;
-  };
-  while (end >= floor + bytes) {
-    auto other = llvm::find_if(residents, meets);
-    if (other == residents.end())
-      return end - bytes;
-    end = other->to;
+  for (auto [input, value] : llvm::enumerate(step.inputs)) {
+    const Resident *resident = value.spot.space == Space::DDR ? find(constantOf(value)) : nullptr;
+    if (!resident || !llvm::is_contained(constants[number], resident->constant))
+      continue;
+    value.spot = {Space::LLB, resident->to};
+    if (resident->constant.rows > 1)
+      readRows(*step.nests, static_cast<unsigned>(input), *value.part);
   }
-  return std::nullopt;
 }
 
-Prefetch::Resident *Prefetch::allocate(size_t number, const Constant &constant, uint64_t used) {
+NearMemory Prefetch::near(size_t number) const {
+  NearMemory near(nearBytes);
+  near.take(taken[number]);
+  for (const Resident &each : residents)
+    near.take({each.to, each.constant.bytes()});
+  return near;
+}
+
+/// What is taken from one step to another one, of which the first uses these ranges, too.
+NearMemory Prefetch::nearUntil(size_t from, size_t last, llvm::ArrayRef<Range> used) const {
+  NearMemory free = near(from);
+  free.take(used);
+  for (size_t step = from + 1; step <= last; ++step)
+    free.take(taken[step]);
+  return free;
+}
+
+/// Until the last reader that leaves space for others; until the first one in any case.
+Prefetch::Resident *Prefetch::allocate(size_t number, const Constant &constant, llvm::ArrayRef<Range> used) {
+  const uint64_t bytes = llvm::alignTo(constant.bytes(), lineBytes), left = nearBytes / 4;
   const std::vector<size_t> &all = readers[constant];
   const auto first = llvm::upper_bound(all, number);
-  for (auto last = all.end(); last != first; --last)
-    if (std::optional<uint64_t> to = placeOf(number, *std::prev(last), llvm::alignTo(constant.second, lineBytes), used))
-      return &residents.emplace_back(Resident{constant, *to, 0, *std::prev(last)});
+  for (auto last = all.end(); last != first; --last) {
+    const size_t reader = *std::prev(last);
+    NearMemory free = nearUntil(number, reader, used);
+    const std::optional<uint64_t> to = free.highest(bytes);
+    if (!to)
+      continue;
+    free.take({*to, bytes});
+    if (std::prev(last) == first || free.highest(left))
+      return &residents.emplace_back(Resident{constant, *to, 0, reader});
+  }
   return nullptr;
 }
 
@@ -101,12 +138,12 @@ uint64_t Prefetch::missingBytes(size_t number) const {
   if (number + 1 < constants.size())
     for (const Constant &constant : constants[number + 1]) {
       const Resident *resident = find(constant);
-      bytes += constant.second - (resident ? resident->done : 0);
+      bytes += constant.bytes() - (resident ? resident->done : 0);
     }
   return bytes;
 }
 
-std::vector<Copy> Prefetch::next(size_t number, uint64_t used, uint64_t bytes) {
+std::vector<Copy> Prefetch::next(size_t number, llvm::ArrayRef<Range> used, uint64_t bytes) {
   std::vector<Copy> copies;
   for (size_t step = number + 1; step < constants.size(); ++step)
     for (const Constant &constant : constants[step]) {
@@ -118,10 +155,13 @@ std::vector<Copy> Prefetch::next(size_t number, uint64_t used, uint64_t bytes) {
         continue;
       if (!resident)
         return copies;
-      const uint64_t left = constant.second - resident->done;
-      const uint64_t taken = isNeeded ? left : std::min(left, bytes / lineBytes * lineBytes);
-      if (taken)
-        copies.push_back({constant.first + resident->done, resident->to + resident->done, taken});
+      const uint64_t left = constant.bytes() - resident->done, unit = constant.rows > 1 ? constant.row : lineBytes;
+      const uint64_t taken = isNeeded ? left : std::min(left, bytes / unit * unit), to = resident->to + resident->done;
+      if (taken && constant.rows > 1)
+        copies.push_back(
+            {constant.byte + resident->done / unit * constant.pitch, to, unit, taken / unit, constant.pitch});
+      else if (taken)
+        copies.push_back({constant.byte + resident->done, to, taken});
       resident->done += taken;
       bytes -= std::min(bytes, taken);
       if (taken < left)

@@ -3,7 +3,6 @@
 #include "target/quoin/compile/Cores.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <map>
 
@@ -47,8 +46,7 @@ static std::map<unsigned, Extent> readsOf(const Nest &nest) {
   return reads;
 }
 
-std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<Spot> places, uint64_t free,
-                             uint64_t end) {
+std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<Spot> places, NearMemory near) {
   std::vector<Staged> staged;
   if (parts.size() < 2)
     return staged;
@@ -62,13 +60,14 @@ std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<S
     Spot &place = places[buffer];
     const uint64_t begin = place.byte + static_cast<uint64_t>(extent.begin);
     const auto bytes = static_cast<uint64_t>(extent.end - extent.begin);
-    const uint64_t to = llvm::alignTo(free, lineBytes);
     if (place.space != Space::DDR || buffer == parts.front().store.buffer || extent.end - extent.begin < least ||
-        begin % lineBytes || to + bytes > end || to < static_cast<uint64_t>(extent.begin))
+        begin % lineBytes)
       continue;
-    staged.push_back({buffer, begin, to, bytes});
-    place = {Space::LLB, to - static_cast<uint64_t>(extent.begin)};
-    free = to + bytes;
+    const std::optional<uint64_t> to = near.takeLowest(bytes, static_cast<uint64_t>(extent.begin));
+    if (!to)
+      continue;
+    staged.push_back({buffer, begin, *to, bytes});
+    place = {Space::LLB, *to - static_cast<uint64_t>(extent.begin)};
   }
   return staged;
 }

@@ -149,6 +149,21 @@ void Stream::addCopy(uint64_t from, uint64_t to, uint64_t bytes) {
   }
 }
 
+void Stream::addRows(uint64_t from, uint64_t to, uint64_t bytes, uint64_t rows, uint64_t pitch) {
+  constexpr uint64_t most = 4095;
+  for (uint64_t at = 0; at < rows; at += most) {
+    Instruction copy;
+    copy.opcode = Opcode::sd_2d;
+    copy.dstType = copy.src0Type = DType::I32;
+    copy.extent = {static_cast<uint32_t>(bytes / 4), static_cast<uint32_t>(std::min(most, rows - at)), 0};
+    copy.dst() = {Space::LLB, 0, ownCore, to + at * bytes};
+    copy.src(0) = {Space::DDR, 0, ownCore, from + at * pitch};
+    copy.stride1[Dst] = static_cast<uint32_t>(bytes / 4);
+    copy.stride1[Src0] = static_cast<uint32_t>(pitch / 4);
+    add(std::move(copy));
+  }
+}
+
 unsigned Stream::openLoop(uint64_t count) {
   Item &item = section.items.emplace_back();
   item.kind = Item::OpenLoop;

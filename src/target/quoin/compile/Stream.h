@@ -63,6 +63,8 @@ public:
   void add(Instruction instruction);
   /// Copies from DDR to LLB.
   void addCopy(uint64_t from, uint64_t to, uint64_t bytes);
+  /// The same of rows of whole lines, which lie one behind the other in LLB.
+  void addRows(uint64_t from, uint64_t to, uint64_t bytes, uint64_t rows, uint64_t pitch);
   /// A loop inside of those that are open: its number, below numLoops.
   unsigned openLoop(uint64_t count);
   void closeLoop();

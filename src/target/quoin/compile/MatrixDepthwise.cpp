@@ -1,0 +1,281 @@
+//===- MatrixDepthwise.cpp - sums of products whose factors share columns -===//
+//
+// In a depthwise convolution, each column of the result has its own sum: both factors have its loop. The left one is an
+// image, of which L1 has the window of a tile, between zeros where it has a border. Its lines are so long that their
+// first pixels are first rows of fractals: each tap along a line is fed once, and those across lines are other fractals
+// of the same feed.
+//
+//   tiles of columns: the right factor, a matrix of one row for each tap
+//     tiles of lines: the window
+//       taps along a line: feed the window from there on
+//         taps across lines: multiply
+//       drain each line, store
+//
+//===----------------------------------------------------------------------===//
+#include "target/quoin/compile/Cores.h"
+#include "target/quoin/compile/MatrixNest.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace perpend::quoin {
+
+constexpr int64_t lanes = 16; ///< rows and columns of a fractal
+constexpr int64_t mostLine = 512;
+
+static int64_t upTo(int64_t value, int64_t multiple) {
+  return static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(value), static_cast<uint64_t>(multiple)));
+}
+
+/// Bytes of the fractals of so many rows of k elements.
+static int64_t fractalsOf(int64_t rows, int64_t k, unsigned elementBytes) {
+  return upTo(rows, lanes) / lanes * (upTo(k * elementBytes, 32) / 32) * int64_t{fractalBytes};
+}
+
+/// Finds the loops: columns, pixels of a line, lines, and the taps along both.
+bool MatrixNest::assignDepthwise() {
+  auto isShared = [&](unsigned loop) { return changes(false, loop) && changes(true, loop); };
+  llvm::SmallVector<unsigned, 4> taps, places;
+  for (bool swaps : {false, true}) {
+    if (swaps)
+      std::swap(left, right);
+    taps.clear();
+    places.clear();
+    axes = {-1, -1, -1};
+    bool isImage = true;
+    for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
+      if (nest.loops[loop].isReduced)
+        taps.push_back(loop);
+      else if (isShared(loop) && axes[N] < 0 && nest.store.strides[loop] == 1 && left.access.strides[loop] == 1 &&
+               right.access.strides[loop] == 1)
+        axes[N] = static_cast<int>(loop);
+      else if (changes(false, loop) && !changes(true, loop))
+        places.push_back(loop);
+      else
+        isImage = false;
+    }
+    if (isImage && axes[N] >= 0 && taps.size() == 2 && places.size() >= 2)
+      break;
+    if (swaps)
+      return false;
+  }
+  auto byStride = [&](unsigned a, unsigned b) { return left.access.strides[a] < left.access.strides[b]; };
+  llvm::sort(taps, byStride);
+  llvm::sort(places, byStride);
+  const auto strideOfLoop = [&](unsigned loop) { return left.access.strides[loop]; };
+  const int64_t columns = nest.loops[axes[N]].extent;
+  axes[M] = static_cast<int>(places[0]);
+  rowLoop = places[1];
+  tapAlong = taps[0];
+  tapAcross = taps[1];
+  const bool isRegular = strideOfLoop(tapAlong) >= columns && strideOfLoop(tapAcross) > strideOfLoop(tapAlong) &&
+                         strideOfLoop(places[0]) % strideOfLoop(tapAlong) == 0 &&
+                         strideOfLoop(places[1]) % strideOfLoop(tapAcross) == 0 &&
+                         nest.loops[places[0]].extent <= mostLine && isEven(places[1], places[0]);
+  bool areBorders = true;
+  for (const accelerator::Border &border : nest.borders)
+    areBorders &= (border.loop == places[0] && border.reduced == tapAlong) ||
+                  (border.loop == places[1] && border.reduced == tapAcross);
+  bool isForwards = true;
+  forEachAccess([&](ElementAccess &access) {
+    isForwards &= llvm::all_of(access.strides, [](int64_t stride) { return stride >= 0; });
+  });
+  isDepthwise = isRegular && areBorders && isForwards;
+  if (!isDepthwise)
+    rowLoop.reset();
+  return isDepthwise;
+}
+
+MatrixNest::DepthwiseShape MatrixNest::depthwiseShape(int64_t rows) const {
+  const auto &strides = left.access.strides;
+  DepthwiseShape shape;
+  shape.alongStep = strides[axes[M]] / strides[tapAlong];
+  shape.acrossStep = strides[*rowLoop] / strides[tapAcross];
+  shape.along = nest.loops[tapAlong].extent;
+  shape.across = nest.loops[tapAcross].extent;
+  shape.width = lineOf(M);
+  shape.lines = rows / shape.width;
+  shape.pixels = upTo((shape.width - 1) * shape.alongStep + shape.along, lanes * shape.alongStep);
+  shape.inputLines = (shape.lines - 1) * shape.acrossStep + shape.across;
+  return shape;
+}
+
+MatrixWindow MatrixNest::depthwiseWindow(int64_t rows) const {
+  const DepthwiseShape shape = depthwiseShape(rows);
+  const int64_t columns = tile[N], along = left.access.strides[tapAlong], across = left.access.strides[tapAcross];
+  MatrixWindow window;
+  window.row = columns;
+  window.line = shape.pixels * columns;
+  window.load.extents = {columns, shape.pixels, shape.inputLines};
+  window.load.from = {1, along, across};
+  window.load.to = {1, columns, window.line};
+  window.load.elements = shape.inputLines * window.line;
+  window.count = {columns, (shape.width - 1) * shape.alongStep + shape.along, shape.inputLines};
+  for (const accelerator::Border &border : nest.borders) {
+    const bool isAlong = border.reduced == tapAlong;
+    const int64_t extent = nest.loops[border.loop].extent, pitch = isAlong ? along : across;
+    if ((isAlong ? shape.width : shape.lines) < extent)
+      continue; // one of several tiles, which partsOf leaves without a border
+    const auto [least, most] = reachOf(border, left.access.strides[border.loop], pitch);
+    const unsigned level = isAlong ? 1 : 2;
+    window.first[level] = least / pitch;
+    window.count[level] = (most - least) / pitch + 1;
+  }
+  return window;
+}
+
+/// Tilings of whole lines, of which the ones with the fewest cycles of the busiest unit are tried.
+std::vector<Tiling> MatrixNest::depthwiseTilings() const {
+  constexpr size_t most = 8;
+  const unsigned size = sizeOf(left.type);
+  std::vector<std::pair<double, Tiling>> ranked;
+  const int64_t allColumns = extentOf(N), allLines = nest.loops[*rowLoop].extent;
+  for (int64_t columnParts = 1, last = 0; columnParts <= allColumns; ++columnParts) {
+    const int64_t columns =
+        std::min(allColumns, upTo(static_cast<int64_t>(llvm::divideCeil(allColumns, columnParts)), lanes));
+    if (columns == last)
+      continue;
+    last = columns;
+    for (int64_t lineParts = 1, lastLines = 0; lineParts <= allLines; ++lineParts) {
+      const auto lines = static_cast<int64_t>(llvm::divideCeil(allLines, lineParts));
+      if (lines == lastLines)
+        continue;
+      lastLines = lines;
+      const DepthwiseShape shape = depthwiseShape(lines * lineOf(M));
+      const int64_t fed = shape.fedRows(), sums = shape.lines * shape.rowsOfLine();
+      const int64_t window = shape.inputLines * shape.pixels * columns * size;
+      const int64_t results = lines * shape.width * columns * int64_t{sizeOf(nest.type)};
+      for (unsigned feedSlots : {2u, 1u}) {
+        if (fed > 1024 || sums > 1024 || columns > 1024 ||
+            fractalsOf(fed, columns, size) * feedSlots > int64_t(config.l0aBytes) ||
+            shape.along * shape.across * fractalsOf(columns, 1, size) * 2 > int64_t(config.l0bBytes) ||
+            upTo(sums, lanes) / lanes * (upTo(columns, lanes) / lanes) * int64_t{tileBytes} * 2 >
+                int64_t(config.l0cBytes) ||
+            2 * window + 4 * results > int64_t(config.l1Bytes))
+          continue;
+        const double feeds = double(shape.along) * (6 + double(fractalsOf(fed, columns, size)) / 128);
+        const double products = double(shape.along * shape.across) *
+                                (8 + double(upTo(sums, lanes) / lanes * (upTo(columns, lanes) / lanes)));
+        const double drains = double(lines) * (6 + double(shape.width) * double(upTo(columns * 4, 128) / 128));
+        const double loads =
+            16 + config.llbLatency + double(shape.inputLines * shape.pixels) * double(upTo(columns * size, 64) / 64);
+        const double cycles =
+            feedSlots == 1 ? std::max({feeds + products, drains, loads}) : std::max({feeds, products, drains, loads});
+        Tiling tiling;
+        tiling.tile = {lines * shape.width, columns, 1};
+        tiling.hold = {Hold::Window, Hold::All};
+        tiling.feedSlots = feedSlots;
+        ranked.emplace_back(
+            cycles * double(llvm::divideCeil(allColumns, columns)) * double(llvm::divideCeil(allLines, lines)), tiling);
+      }
+    }
+  }
+  llvm::sort(ranked, [](const auto &a, const auto &b) {
+    return std::pair(a.first, a.second.tile) < std::pair(b.first, b.second.tile);
+  });
+  std::vector<Tiling> tilings;
+  for (auto &[cycles, tiling] : llvm::ArrayRef(ranked).take_front(most))
+    tilings.push_back(tiling);
+  return tilings;
+}
+
+/// Rows of the right factor: one for each tap.
+bool MatrixNest::emitTapWeights(const Operand &from, const Operand &to) {
+  const DepthwiseShape shape = depthwiseShape(lineOf(M));
+  Instruction load;
+  load.opcode = Opcode::ld_3d;
+  load.dstType = load.src0Type = right.type;
+  load.extent = {static_cast<uint32_t>(tile[N]), static_cast<uint32_t>(shape.along),
+                 static_cast<uint32_t>(shape.across)};
+  load.src(0) = from;
+  load.dst() = to;
+  load.stride1[Src0] = static_cast<uint32_t>(right.access.strides[tapAlong]);
+  load.stride2[Src0] = static_cast<uint32_t>(right.access.strides[tapAcross]);
+  load.stride1[Dst] = static_cast<uint32_t>(tile[N]);
+  load.stride2[Dst] = static_cast<uint32_t>(tile[N] * shape.along);
+  return add(std::move(load));
+}
+
+/// Each tap is a matrix of one row, of its own fractals.
+bool MatrixNest::feedTapWeights() {
+  const DepthwiseShape shape = depthwiseShape(lineOf(M));
+  const unsigned size = sizeOf(right.type);
+  for (int64_t tap = 0; tap < shape.along * shape.across; ++tap) {
+    std::optional<Operand> from = stream.at(room(MatrixRooms::Right), static_cast<uint64_t>(tap * tile[N] * size)),
+                           to = stream.at(room(MatrixRooms::FedRight),
+                                          static_cast<uint64_t>(tap * fractalsOf(tile[N], 1, size)));
+    if (!from || !to)
+      return refuseAddresses();
+    Instruction feed;
+    feed.opcode = Opcode::fd_b;
+    feed.dstType = feed.src0Type = right.type;
+    feed.extent = {static_cast<uint32_t>(tile[N]), 1, 0};
+    feed.dst() = *to;
+    feed.src(0) = *from;
+    feed.stride1[Src0] = static_cast<uint32_t>(tile[N]);
+    if (!add(std::move(feed)))
+      return false;
+  }
+  return true;
+}
+
+bool MatrixNest::emitTaps() {
+  const DepthwiseShape shape = depthwiseShape(tile[M]);
+  const unsigned size = sizeOf(left.type);
+  const int64_t block = fractalsOf(lanes, tile[N], size); // of 16 rows
+  const int64_t tilesOfRows = upTo(tile[N], lanes) / lanes * int64_t{tileBytes};
+  const bool isFlat = shape.acrossStep == 1; // all lines of a tap follow on one another in the feed
+  for (int64_t along = 0; along < shape.along; ++along) {
+    stream.beginTurn(*rooms->pieceTurn);
+    std::optional<Operand> from = stream.at(room(MatrixRooms::Left), static_cast<uint64_t>(along * tile[N] * size)),
+                           to = stream.at(room(MatrixRooms::FedLeft));
+    if (!from || !to)
+      return refuseAddresses();
+    Instruction feed;
+    feed.opcode = Opcode::fd_a;
+    feed.dstType = feed.src0Type = left.type;
+    feed.extent = {static_cast<uint32_t>(tile[N]), static_cast<uint32_t>(shape.fedRows()), 0};
+    feed.dst() = *to;
+    feed.src(0) = *from;
+    feed.stride1[Src0] = static_cast<uint32_t>(tile[N] * shape.alongStep);
+    if (!add(std::move(feed)))
+      return false;
+    for (int64_t across = 0; across < shape.across; ++across)
+      for (int64_t line = 0; line < (isFlat ? 1 : shape.lines); ++line) {
+        const int64_t fed = (line * shape.acrossStep + across) * shape.rowsOfLine() / lanes;
+        const int64_t tap = across * shape.along + along;
+        std::optional<Operand> a = stream.at(room(MatrixRooms::FedLeft), static_cast<uint64_t>(fed * block)),
+                               b = stream.at(room(MatrixRooms::FedRight),
+                                             static_cast<uint64_t>(tap * fractalsOf(tile[N], 1, size))),
+                               c = stream.at(room(MatrixRooms::Accumulators),
+                                             static_cast<uint64_t>(line * shape.rowsOfLine() / lanes * tilesOfRows));
+        if (!a || !b || !c)
+          return refuseAddresses();
+        Instruction multiply;
+        multiply.opcode = Opcode::dwconv;
+        multiply.dstType = sumType();
+        multiply.src0Type = left.type;
+        multiply.src1Type = right.type;
+        const int64_t rows = (isFlat ? shape.lines - 1 : 0) * shape.rowsOfLine() + shape.width;
+        multiply.extent = {static_cast<uint32_t>(tile[N]), static_cast<uint32_t>(rows), 1};
+        multiply.dst() = *c;
+        multiply.src(0) = *a;
+        multiply.src(1) = *b;
+        multiply.zero = along == 0 && across == 0;
+        if (!add(std::move(multiply)))
+          return false;
+      }
+    stream.endTurn(*rooms->pieceTurn);
+  }
+  return true;
+}
+
+/// Of the rooms of a depthwise nest: bytes of the fed factors, and of the accumulators.
+std::array<uint64_t, 3> MatrixNest::depthwiseBytes() const {
+  const DepthwiseShape shape = depthwiseShape(tile[M]);
+  const unsigned size = sizeOf(left.type);
+  return {static_cast<uint64_t>(fractalsOf(shape.fedRows(), tile[N], size)),
+          static_cast<uint64_t>(shape.along * shape.across * fractalsOf(tile[N], 1, size)),
+          static_cast<uint64_t>(shape.lines * shape.rowsOfLine() / lanes * (upTo(tile[N], lanes) / lanes)) * tileBytes};
+}
+
+} // namespace perpend::quoin
