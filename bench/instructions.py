@@ -139,8 +139,23 @@ def count_image(model: Path, target: str, plugin: Path, folder: Path, tool: Path
     for runs in (1, 2):
         image = folder / f"image{runs}"
         compiler = ["arm-none-eabi-gcc", "--specs=picolibc.specs", f"-mcpu={target}", "-mfloat-abi=hard", "-Os"]
-        script = ["-nostartfiles", "-L", BOARD, "-T", BOARD / "memory.ld", "-Wl,-e,reset,--gc-sections,-z,noexecstack"]
-        sources = ["-I", folder, "-I", BOARD, BOARD / "start.c", folder / "main.c", folder / "model.o"]
+        script: list[str | Path] = [
+            "-nostartfiles",
+            "-L",
+            BOARD,
+            "-T",
+            BOARD / "memory.ld",
+            "-Wl,-e,reset,--gc-sections,-z,noexecstack",
+        ]
+        sources: list[str | Path] = [
+            "-I",
+            folder,
+            "-I",
+            BOARD,
+            BOARD / "start.c",
+            folder / "main.c",
+            folder / "model.o",
+        ]
         call([*compiler, f"-DRUNS={runs}", *script, *sources, "-o", image], "linking")
         counts.append(counted([*emulator_of(target), *BARE], plugin, ["-kernel", image]))
     return counts[1] - counts[0]

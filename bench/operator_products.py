@@ -354,7 +354,7 @@ add(
     f32(1, 8, 16, 32, 32),
     f32(1, 16, 32, 32, 3, kind="inside"),
 )
-add("windows", "affine_grid", lambda t: F.affine_grid(t, (8, 3, 224, 224), align_corners=False), f32(8, 2, 3))
+add("windows", "affine_grid", lambda t: F.affine_grid(t, [8, 3, 224, 224], align_corners=False), f32(8, 2, 3))
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Matrices, spectra, random numbers

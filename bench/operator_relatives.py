@@ -139,9 +139,9 @@ for kind in (bf16, f16):
     add("elementwise", "log", torch.log, kind(*PLANE, kind="positive"))
     add("elementwise", "div", torch.div, kind(*PLANE), kind(*PLANE, kind="positive"))
     add("elementwise", "remainder", torch.remainder, kind(*PLANE), kind(*PLANE, kind="positive"), **FLAT)
-for kind in (i32, i64):
-    add("elementwise", "maximum", torch.maximum, kind(*PLANE), kind(*PLANE))
-    add("elementwise", "abs", torch.abs, kind(*PLANE))
+for integers in (i32, i64):
+    add("elementwise", "maximum", torch.maximum, integers(*PLANE), integers(*PLANE))
+    add("elementwise", "abs", torch.abs, integers(*PLANE))
     add("elementwise", "clamp", lambda x: x.clamp(10, 100), kind(*PLANE))
     add("elementwise", "remainder", lambda x, y: x % (y + 1), kind(*PLANE), kind(*PLANE))
     add("elementwise", "shift", lambda x: x << 3, kind(*PLANE))
@@ -167,8 +167,8 @@ add("elementwise", "to i64", lambda x: x.long(), truth(*PLANE))
 # Reductions and running sums
 # ----------------------------------------------------------------------------------------------------------------------
 
-for kind in (f64, i64, i32, bf16):
-    options = {} if kind in (i64, i32) else {"kind": "uniform"}
+for element in (f64, i64, i32, bf16):
+    options: dict[str, Any] = {} if element in (i64, i32) else {"kind": "uniform"}
     for name, function in [
         ("max", lambda x: x.amax(-1)),
         ("max of columns", lambda x: x.amax(0)),
@@ -187,8 +187,8 @@ for kind in (f64, i64, i32, bf16):
             "reductions",
             name,
             function,
-            kind(*PLANE, **options),
-            **({"compared": (0,)} if "with" in name else {"compared": ()} if "arg" in name or kind is bf16 else {}),
+            element(*PLANE, **options),
+            **({"compared": (0,)} if "with" in name else {"compared": ()} if "arg" in name or element is bf16 else {}),
         )
 add("reductions", "cummax of one line", lambda x: x.cummax(0), f64(60000))
 add("reductions", "cummax of one line", lambda x: x.cummax(0), i64(60000, high=10**12))

@@ -401,14 +401,14 @@ def suppressed(boxes: Tensor, scores: Tensor, most: int, overlap: float, least: 
     return torch.tensor(rows).reshape(-1, 3)
 
 
-for classes, count, most, least, kind in [
+for classes, count, most, least, spread in [
     (80, 8400, 100, 0.25, "scores"), (1, 8400, 300, 0.25, "scores"), (80, 1000, 50, 0.05, "scores"),
     (1, 8400, 1000, 0.0, "uniform"), (1, 100, 100, 0.0, "uniform"),
 ]:  # fmt: skip
     limits = {2: np.array([most]), 3: np.array([0.5], np.float32), 4: np.array([least], np.float32)}
     add("selection", f"boxes without overlaps, {most} of scores above {least}",
         lambda boxes, scores, most=most, least=least: suppressed(boxes, scores, most, 0.5, least),
-        f32(1, count, 4, kind="boxes"), f32(1, classes, count, kind=kind),
+        f32(1, count, 4, kind="boxes"), f32(1, classes, count, kind=spread),
         node=node("NonMaxSuppression", limits), is_imported=True)  # fmt: skip
 add("selection", "isin", lambda x, y: torch.isin(x, y), i64(100000), i64(100))
 add("selection", "bincount", lambda x: torch.bincount(x, minlength=1000), i64(100000))

@@ -71,7 +71,14 @@ HAND = {  # cycles of test/quoin/kernels, which KernelsTest.cpp checks; on how m
 
 def simulate(program: Path, *options: str, limit: float = 1200) -> dict[str, Any]:
     report = program.with_suffix(".json")
-    command = [BUILD / "bin" / "quoin-sim", program, "--mode=time", "--scalar-cycles=0", f"--json={report}", *options]
+    command = [
+        str(BUILD / "bin" / "quoin-sim"),
+        str(program),
+        "--mode=time",
+        "--scalar-cycles=0",
+        f"--json={report}",
+        *options,
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=limit)
     return dict(json.loads(report.read_text()))
 
@@ -87,11 +94,11 @@ def cycles_of(program: Path, limit: float, *options: str) -> int | None:
 def compiled(
     net: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: str, path: Path, opt_level: int = 3
 ) -> list[str]:
-    options = {"target": target, "opt_level": opt_level}
-    return perpend.import_model(net, example_inputs=inputs).compile(str(path), options).units
+    options: dict[str, bool | int | str] = {"target": target, "opt_level": opt_level}
+    return list(perpend.import_model(net, example_inputs=inputs).compile(str(path), options).units)
 
 
-class Counts(TorchDispatchMode):
+class Counts(TorchDispatchMode):  # type: ignore[misc]
     """Products of depthwise convolutions, and passes of the vector unit."""
 
     depthwise = 0
@@ -130,7 +137,7 @@ def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> float:
     dense = (counter.get_total_flops() // 2 - counts.depthwise) / PRODUCTS
     vector = counts.passes / VECTOR_ELEMENTS
     both = DEPTHWISE_PRODUCTS * dense + VECTOR_PRODUCTS * vector + counts.depthwise
-    return max(moved / 2 / DDR_BYTES, dense, vector, both / (DEPTHWISE_PRODUCTS + VECTOR_PRODUCTS))
+    return float(max(moved / 2 / DDR_BYTES, dense, vector, both / (DEPTHWISE_PRODUCTS + VECTOR_PRODUCTS)))
 
 
 def network(name: str, batch: int) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:

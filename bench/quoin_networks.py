@@ -21,7 +21,7 @@ def randomise_normalisations(net: nn.Module) -> None:
             nn.init.uniform_(module.running_var, 0.5, 1.5)
 
 
-class Output(nn.Module):
+class Output(nn.Module):  # type: ignore[misc]
     """One tensor of what a model of `transformers` returns."""
 
     def __init__(self, net: nn.Module, argument: str, output: str) -> None:
@@ -76,7 +76,7 @@ def vgg16(batch: int) -> Case:
     return nn.Sequential(*layers, *head).eval(), image(batch)
 
 
-class DenseLayer(nn.Module):
+class DenseLayer(nn.Module):  # type: ignore[misc]
     def __init__(self, channels: int, growth: int) -> None:
         super().__init__()
         self.first = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, 4 * growth, 1, bias=False))
@@ -114,7 +114,7 @@ def perceptron(*widths: int) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-class Dlrm(nn.Module):
+class Dlrm(nn.Module):  # type: ignore[misc]
     """Numbers and rows of tables, products of all pairs of them, and a perceptron."""
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ BATCHES = {
 }
 
 
-class ChannelsLast(nn.Module):
+class ChannelsLast(nn.Module):  # type: ignore[misc]
     """A module of images whose channels come last, as they do in kernels by hand."""
 
     def __init__(self, net: nn.Module) -> None:
@@ -166,17 +166,17 @@ class ChannelsLast(nn.Module):
         return result
 
 
-class Product(nn.Module):
+class Product(nn.Module):  # type: ignore[misc]
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a @ b
 
 
-class Attention(nn.Module):
+class Attention(nn.Module):  # type: ignore[misc]
     def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         return torch.softmax(q @ k.transpose(0, 1) * 0.125, -1) @ v
 
 
-class Transpose(nn.Module):
+class Transpose(nn.Module):  # type: ignore[misc]
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.transpose(0, 1).contiguous()
 

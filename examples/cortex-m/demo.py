@@ -37,7 +37,8 @@ def build(folder: Path, tool: Path, pictures: NDArray[np.float32]) -> Path:
     program = folder / "digits.elf"
     script = ["-nostartfiles", "-L", HERE, "-T", HERE / "memory.ld", "-Wl,-e,reset,--gc-sections,-z,noexecstack"]
     sources = [HERE / "start.c", HERE / "main.c"]
-    subprocess.run([*COMPILER, "-I", folder, *script, *sources, model, "-o", program], check=True)
+    command = [*COMPILER, "-I", folder, *script, *sources, model, "-o", program]
+    subprocess.run([str(word) for word in command], check=True)
     return program
 
 
