@@ -120,6 +120,22 @@ def test_lines_are_rows_of_products(tmp_path: Path) -> None:
     assert report_of(nodes, x, {"w": w}, tmp_path)["units"]["FD"]["busy"] < 0.8 * rows * sums * 2 / 64
 
 
+@pytest.mark.parametrize(
+    ("size", "strides", "target"), [(4, 2, "quoin:c1,-epilogues"), (2, 1, "quoin:c1"), (4, 2, "quoin:c8")]
+)
+def test_images_and_weights_that_are_loaded_ahead(size: int, strides: int, target: str) -> None:
+    """Both are, in nested loops, and there are no registers for all their turns."""
+    x = floats(2, 512, size, size).astype(np.float16)
+    w = (0.02 * floats(512, 512, 3, 3)).astype(np.float16)
+    more = (0.05 * floats(2048, 512, 1, 1)).astype(np.float16)
+    scale = RANDOM.uniform(0.5, 1.5, (2048, 1, 1)).astype(np.float16)
+    nodes = [node("Relu", "x", "r"), node("Conv", "r w", "c", strides=[strides] * 2, pads=[1, 1, 1, 1])]
+    nodes += [node("Relu", "c", "d"), node("Conv", "d more", "e"), node("Mul", "e scale")]
+    model = model_of(nodes, {"x": x}, {"w": w, "more": more, "scale": scale})
+    (wanted,), (got,) = perpend.import_model(model).evaluate(x), perpend.compile(model, target=target)(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=1e-2, atol=2e-2)
+
+
 def test_programs_with_borders_are_verified(tmp_path: Path) -> None:
     for target in TARGETS:
         nodes = [node("Conv", "x w", "c", group=12, pads=[1, 1, 1, 1]), node("MaxPool", "c", kernel_shape=[3, 3])]

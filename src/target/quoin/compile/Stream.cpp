@@ -297,6 +297,11 @@ void Stream::numberTurns() {
   }
 }
 
+bool Stream::countsTurns() {
+  numberTurns();
+  return llvm::all_of(generators, [&](const Generator &each) { return !each.turn || counters[*each.turn]; });
+}
+
 void Stream::emit(Instruction instruction) {
   if (instruction.location == noLocation)
     instruction.location = location;

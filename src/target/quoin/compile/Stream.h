@@ -51,6 +51,9 @@ public:
   unsigned newTurn() { return section.turns++; }
   void beginTurn(unsigned turn) { mark(Item::BeginTurn, turn); }
   void endTurn(unsigned turn) { mark(Item::EndTurn, turn); }
+  /// Whether the whole section, as it is now, has a register for each turn that chooses slots. Without one all turns
+  /// have the first slot, which a room that is written ahead of its turn would lose.
+  bool countsTurns();
   /// Memory of the core. nullopt: there is not so much.
   std::optional<unsigned> newRoom(Space space, uint64_t bytes, unsigned slots = 1, unsigned turn = 0,
                                   std::optional<unsigned> writeTurn = {});
