@@ -56,6 +56,7 @@ VECTOR_PASSES = {  # of an element of the result, at the rate of the instruction
     "native_layer_norm": 1,
     "max_pool2d_with_indices": 1,
 }
+WHOLE, FUSED = "quoin:c8", "quoin:c8,-ahead,-parts,-pieces"  # everything; neither splitting nor reordering
 HAND = {  # cycles of test/quoin/kernels, which KernelsTest.cpp checks; on how many cores
     "product8": 51_593,
     "product": 86_920,
@@ -147,9 +148,11 @@ def network(name: str, batch: int) -> tuple[torch.nn.Module, tuple[torch.Tensor,
     return net.half(), tuple(value.half() if value.is_floating_point() else value for value in inputs)
 
 
-def compiled_network(name: str, batch: int, path: Path, opt_level: int, limit: float) -> str | None:
+def compiled_network(
+    name: str, batch: int, path: Path, opt_level: int, limit: float, target: str = WHOLE
+) -> str | None:
     """What the units run. None: compiling takes longer than so many seconds."""
-    command = [sys.executable, __file__, "--compile", name, str(batch), str(opt_level), str(path)]
+    command = [sys.executable, __file__, "--compile", name, str(batch), str(opt_level), str(path), target]
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit).stdout.splitlines()[0]
     except subprocess.TimeoutExpired:
@@ -179,11 +182,13 @@ def measure_network(
     ddr = known["ddr"] if known is not None else None
     if known is None and operators:
         ddr = cycles_of(single, limit, "--serial", "--no-llb")
+    fused = folder / "fused.qn"
+    has_fused = compiled_network(name, batch, fused, 3, limit, FUSED)
     return {
         "name": name,
         "batch": batch,
         "ddr": ddr,
-        "serial": cycles_of(path, limit, "--serial"),
+        "serial": cycles_of(fused, limit, "--serial") if has_fused else None,
         "cycles": whole["cycles"],
         "bound": bound,
         "matrix": max(core["units"]["MX"]["busy"] for core in whole["cores"]) / whole["cycles"],
@@ -258,8 +263,9 @@ def page_of(
         "",
         "Random weights, f16. Columns (a) and (b) are re-creations, not other compilers. (a): one kernel for each",
         "operator of the model (`-O0`, which also leaves tensors in the model's layout), all values go through DDR and",
-        "a core's units work one at a time. (b): the fused kernels of (c), values lie in LLB if they fit, units work",
-        "one at a time. (c): units overlap. The last columns: seconds on a host that does other work, too, for",
+        "a core's units work one at a time. (b): fused kernels, no splitting and no reordering (`--target",
+        f"{FUSED}`): values lie in LLB if all of a batch fits, units work one at a time. (c):",
+        "everything, and units overlap. The last columns: seconds on a host that does other work, too, for",
         f"compiling and simulating (c). -: compiling or simulating took more than {limit:.0f} s.",
         "",
         "Bound: weights, inputs and outputs at the speed of DDR; products at the peak of the matrix units; or what",
@@ -277,14 +283,17 @@ def page_of(
         times = [f"{row[key]} s" for key in ("compile_s", "simulate_s")]
         shares = [*(f"{ratio:.2f}" if ratio else "-" for ratio in ratios), f"{100 * row['matrix']:.0f} %", *times]
         lines.append(f"| {row['name']} | {' | '.join(counts + shares)} |")
-    means = [mean([row[key] / row["cycles"] for row in networks if row[key]]) for key in ("ddr", "serial", "bound")]
+    largest = {row["name"]: row for row in networks}.values()  # of each network, the row with the largest batch
+    means = [mean([row[key] / row["cycles"] for row in networks if row["ddr"]]) for key in ("ddr",)]
+    means += [mean([row[key] / row["cycles"] for row in largest if row[key]]) for key in ("serial", "bound")]
     lines += [
         "",
         "Weights are random, and so are scales, shifts and statistics of normalisations, one for each channel. (a) was",
         "measured before batches ran in parts, before weights were copied ahead, and where normalisations had one",
-        "number for all channels; it did not end for the other rows. Means over the rows of the table:",
+        "number for all channels; it did not end for the other rows.",
         "",
-        f"Geometric means: (a)/(c) {means[0]:.2f}, (b)/(c) {means[1]:.2f}, bound/(c) {means[2]:.2f}.",
+        f"Geometric means: (a)/(c) {means[0]:.2f} of the rows that have (a); of each network's largest batch, (b)/(c)",
+        f"{means[1]:.2f} and bound/(c) {means[2]:.2f}.",
         "Calls of scalar code count as no time: "
         + "; ".join(f"{row['name']} ({row['batch']}): {row['units']}, in (a) {row['operators']}" for row in networks)
         + ".",
@@ -314,11 +323,11 @@ def main() -> None:
     parser.add_argument("--keep-operators", action="store_true", help="column (a) stays as it is, or empty")
     parser.add_argument("--batch", type=int, help="in place of each network's own")
     parser.add_argument("--limit", type=float, default=1200, help="seconds for each step of a network")
-    parser.add_argument("--compile", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--compile", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.compile:
-        name, batch, level, path = options.compile
-        print(compiled(*network(name, int(batch)), "quoin:c8", Path(path), int(level))[0])
+        name, batch, level, path, target = options.compile
+        print(compiled(*network(name, int(batch)), target, Path(path), int(level))[0])
         return
     (BUILD / "bench").mkdir(exist_ok=True)
     report = BUILD / "bench" / "quoin.json"

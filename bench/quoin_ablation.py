@@ -26,7 +26,7 @@ DECISIONS = {
     "ahead": "constants of later steps come to LLB while cores compute",
     "staging": "operands that all cores read come to LLB once",
     "pieces": "steps with large constants run piece by piece along them",
-    "rows": "rows of a chain of nests (softmax, normalisation) stay in L1 from nest to nest",
+    "chains": "rows of a chain of nests (softmax, normalisation) stay in L1 from nest to nest",
     "epilogues": "a nest that only reads a reduction's results is part of that",
     "windows": "units skip what is outside of an image, instead of a copy with a border",
     "cores": "nests are divided among the eight cores",

@@ -45,10 +45,12 @@ bool Conversation::set(perpend_llm_sequence *sequence, int64_t mostTokens) {
     const perpend_status status =
         perpend_llm_sequence_set_chat(sequence, messages.data(), static_cast<int32_t>(messages.size()));
     perpend_llm_sequence_tokens(sequence, nullptr, &count, nullptr);
-    if ((status || count > mostTokens) && forgetTurn())
+    if ((status || count > mostTokens) && forgetTurn()) {
+      mostTokens = forgotten ? mostTokens : mostTokens / 3 * 2; // so that not each of the next turns forgets, too
       continue;
+    }
     if (forgotten && !status)
-      fprintf(stderr, "note: the context is full: the oldest %d turns are forgotten\n", forgotten);
+      fprintf(stderr, "note: the context is full: forgotten turns: %d\n", forgotten);
     return check(status);
   }
 }

@@ -145,7 +145,7 @@ public:
     isInterrupted = 0;
     struct sigaction action = {};
     action.sa_handler = [](int) { isInterrupted = 1; };
-    action.sa_flags = SA_RESTART;
+    action.sa_flags = SA_RESTART | SA_RESETHAND; // the second one ends the program
     if (isTerminal)
       sigaction(SIGINT, &action, &before);
   }

@@ -482,7 +482,7 @@ def test_a_conversation_that_fills_the_context(made: tuple[Path, Any]) -> None:
     command = [str(PERPEND), "llm", "chat", "chat", "--temperature", "0"]
     done = subprocess.run(command, input="Hello\n" * 9, capture_output=True, text=True, cwd=folder, timeout=300)
     assert done.returncode == GOOD and done.stdout.count("\n") >= 9
-    notes = r"(?:note: the context is full: the oldest \d turns are forgotten\n)+"
+    notes = r"(?:note: the context is full: forgotten turns: \d\n)+"
     assert re.fullmatch(notes, done.stderr), done.stderr
     long = "Hello " * 200
     done = subprocess.run(command, input=f"Hello\n{long}\n", capture_output=True, text=True, cwd=folder, timeout=300)

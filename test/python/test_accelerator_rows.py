@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import onnx
 import perpend
 import pytest
-from cli.tool import USAGE_ERROR, reject, succeed
+from cli.tool import BUILD, USAGE_ERROR, reject, succeed
 from conformance.onnx_foreign import missing
 from onnx import TensorProto
 from python.test_accelerators import expect, floats, model_of, node
@@ -16,6 +18,7 @@ from python.test_accelerators import expect, floats, model_of, node
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
 
 TARGETS = ["quoin:t1", "quoin:c8"]
+DECIDED = {"chains", "cores", "residency"}  # by the compiler, about the small model below
 RANDOM = np.random.default_rng(3)
 
 
@@ -93,16 +96,26 @@ def test_an_index_beyond_32_bits_is_no_small_one() -> None:
     assert expect(model_of([node("Gather", "x i")], inputs), inputs) == []
 
 
+def cycles_on(target: str, folder: Path) -> int:
+    succeed("compile", "m.onnx", "--target", target, "-o", "m.qn", folder=folder)
+    command = [BUILD / "bin" / "quoin-sim", "m.qn", "--mode=time", "--scalar-cycles=0", "--json=m.json"]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=120)
+    return int(json.loads((folder / "m.json").read_text())["cycles"])
+
+
 def test_a_target_without_a_decision(tmp_path: Path) -> None:
+    """Results are the same, and take longer where the decision is one."""
     x = floats(8, 64, 64)
     model = model_of([node("Softmax", "x", "s", axis=-1), node("Relu", "s", "r"), node("MatMul", "r x")], {"x": x})
     onnx.save(model, tmp_path / "m.onnx")
-    whole = perpend.compile(model, target="quoin:c8")(x)[0]
-    for left_out in ("ahead", "cores", "epilogues", "parts", "pieces", "residency", "rows", "staging", "windows"):
+    whole, cycles = perpend.compile(model, target="quoin:c8")(x)[0], cycles_on("quoin:c8", tmp_path)
+    for left_out in ("ahead", "chains", "cores", "epilogues", "parts", "pieces", "residency", "staging", "windows"):
         (got,) = perpend.compile(model, target=f"quoin:c8,-{left_out}")(x)
         np.testing.assert_allclose(got, whole, rtol=1e-5, atol=1e-5)
-    said = succeed("compile", "m.onnx", "--target", "quoin:c8,-rows,-parts", "-o", "m.qn", folder=tmp_path)
-    assert "target quoin:c8,-parts,-rows" in said
+        without = cycles_on(f"quoin:c8,-{left_out}", tmp_path)
+        assert without > 1.2 * cycles if left_out in DECIDED else without == cycles, left_out
+    said = succeed("compile", "m.onnx", "--target", "quoin:c8,-staging,-parts", "-o", "m.qn", folder=tmp_path)
+    assert "target quoin:c8,-parts,-staging" in said
 
 
 @pytest.mark.parametrize("change", ["+parts", "-nothing", "-"])

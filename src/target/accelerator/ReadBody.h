@@ -46,7 +46,7 @@ struct Division {
 struct Samples {
   unsigned iterator = 0;
   std::vector<mlir::Attribute> values;
-  std::optional<Division> division = {}; ///< where it is one, and the dividend not below 0
+  std::optional<Division> division = {}; ///< where it is one
 };
 
 /// An integer of 64 bits, or an index that data decides: two nodes of I32, and between which numbers it is.

@@ -299,8 +299,8 @@ bool KernelReader::addRows(const BodyReader &reader, Nest &nest) {
     }
     rows.store.strides.push_back(1);
     nest.nodes[number].access = brought;
-    kernel.nests.push_back(std::move(index));
-    kernel.nests.push_back(std::move(rows));
+    for (Nest *made : {&index, &rows})
+      llvm::append_range(kernel.nests, forwards(std::move(*made)));
     if (isMove)
       return true;
   }

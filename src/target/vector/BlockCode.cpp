@@ -63,10 +63,13 @@ Value BlockCall::stride(unsigned buffer, unsigned dim) {
 
 LogicalResult BlockCall::check(std::optional<int64_t> rows, std::optional<int64_t> columns, int64_t lines) {
   const std::optional<PanelLayout> &panels = intrinsic.panels;
+  std::optional<int64_t> depth;
+  if (!panels && llvm::is_contained(intrinsic.parameters, depthParameter))
+    depth = getConstantIntValue(extent(depthParameter));
   llvm::StringMap<int64_t> numbers{{rowsParameter, rows.value_or(0)},
                                    {linesParameter, lines},
                                    {columnsParameter, columns.value_or(0)},
-                                   {depthParameter, panels ? panels->depth / panels->group : 1}};
+                                   {depthParameter, panels ? panels->depth / panels->group : depth.value_or(1)}};
   Shape extents(intrinsic.block.getDomain().values());
   for (SymbolicInt &extent : extents)
     if (auto number = numbers.find(extent.str()); number != numbers.end())

@@ -253,7 +253,8 @@ func.func private @i8.bytes.scales.half.groups() attributes {
   tile.intrinsic = {like = "i8.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
 
 // Many rows on machines that add products in pairs: all rows of a call share the unpacking to numbers of 16 bits.
-#rows_of_pairs = ["rows <= 144", "cols <= 64", "1 <= depth", "depth <= 64"]
+// A group of one large block is no row of groups of one word: sums of whole groups are exact.
+#rows_of_pairs = ["rows <= 144", "cols <= 64", "4 <= depth", "depth <= 64"]
 #cycles_of_pairs = "ceildiv(outer * (2 * rows + 12) * 4 * depth * ceildiv(cols, lanes), 6 * fmas)"
 #cycles_of_shared_pairs = "ceildiv(shared * outer * (2 * rows + 12) * 4 * depth * ceildiv(cols, lanes), 6 * fmas)"
 #steps_of_pairs = [@i8.pairs.8, @i8.pairs.4, @i8.dot.pairs.8, @i8.dot.pairs.4]

@@ -337,7 +337,7 @@ std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
 
 /// False: the kernel is no chain, or its rows are too long.
 bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
-  const std::optional<RowChain> chain = decisions.rows ? rowChainOf(kernel) : std::nullopt;
+  const std::optional<RowChain> chain = decisions.chains ? rowChainOf(kernel) : std::nullopt;
   if (!chain)
     return false;
   for (size_t count : {decisions.cores ? cores.size() : 1, cores.size() - 1}) {

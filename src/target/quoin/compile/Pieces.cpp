@@ -126,6 +126,12 @@ std::optional<Cut> Cutter::cutOf(const Step &step, const Nest &nest, unsigned in
     const auto count = static_cast<int64_t>(llvm::divideCeil(value.bytes(), pieceBytes));
     const int64_t length = static_cast<int64_t>(llvm::alignTo(
         llvm::divideCeil(static_cast<uint64_t>(extent), static_cast<uint64_t>(count)), static_cast<uint64_t>(of)));
+    // Rows of several parts are copied by one instruction: all of them are whole lines, the last ones too.
+    constexpr int64_t wordBytes = 4, mostWords = 65535, mostPitch = int64_t{1} << 21;
+    const int64_t pitch = stride * extent * size, row = stride * length * size;
+    const bool hasRows = pitch < static_cast<int64_t>(value.bytes());
+    if (hasRows && (pitch % int64_t{lineBytes} || row > mostWords * wordBytes || pitch >= mostPitch * wordBytes))
+      continue;
     if (length < extent)
       return Cut{input, loop, length};
   }
