@@ -290,7 +290,7 @@ def page_of(
         "",
         "Weights are random, and so are scales, shifts and statistics of normalisations, one for each channel. (a) was",
         "measured before batches ran in parts, before weights were copied ahead, and where normalisations had one",
-        "number for all channels; it did not end for the other rows.",
+        "number for all channels, and look-ups of DLRM counted as no time; it did not end for the other rows.",
         "",
         f"Geometric means: (a)/(c) {means[0]:.2f} of the rows that have (a); of each network's largest batch, (b)/(c)",
         f"{means[1]:.2f} and bound/(c) {means[2]:.2f}.",
