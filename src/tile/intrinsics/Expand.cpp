@@ -105,13 +105,13 @@ void Expansion::emitBlock(OpBuilder &builder, Value count, Value first) {
 }
 
 /// Remaining rows are processed so many at a time: single rows wait for each other's sums, so that two of them take as
-/// long as one.
+/// long as one. Blocks of up to four rows leave too few for code of its own.
 static constexpr int64_t fewRows[] = {4, 2, 1};
 
 void Expansion::emitFewAtATime(OpBuilder &builder, int64_t most, Value left) {
   Value from = constant(builder, 0);
   for (int64_t few : fewRows) {
-    if (few >= most)
+    if (few >= most || (few == 2 && most <= fewRows[0]))
       continue;
     Value to = few == 1 ? left
                         : builder.create<arith::SubIOp>(
