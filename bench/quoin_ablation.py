@@ -36,6 +36,14 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64)
 SWEPT = ("ResNet-50", "BERT-base")
 GRAPH = ("ahead", "parts", "residency")  # decisions about the graph, not about a kernel
 
+BATCHES_TEXT = (
+    "## Batches",
+    "",
+    "The cycles of a whole batch are the latency of each of its results.",
+    f"Decisions about the graph are {', '.join(f'`{name}`' for name in GRAPH)}.",
+    "",
+)
+
 
 class Measurements:
     """Cycles by network, batch and what is left out; kept in a file."""
@@ -121,13 +129,7 @@ def page(measured: Measurements, networks: list[str], swept: list[str]) -> str:
             "",
             *ablation(measured, networks),
             "",
-            "## Batches",
-            "",
-            "The cycles of a whole batch are the latency of each of its results.",
-            f"Decisions about the graph are {', '.join(f'`{name}`' for name in GRAPH)}.",
-            "",
-            *sweep(measured, swept),
-            "",
+            *([*BATCHES_TEXT, *sweep(measured, swept), ""] if swept else []),
         ]
     )
 
