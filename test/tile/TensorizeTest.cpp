@@ -72,7 +72,7 @@ const Case cases[] = {
        ASSERT_TRUE(succeeded(s.reorder({columns.first, rows.second})));
        (void)s.tensorize(rows.second, "f32.block");
      },
-     "", 3},
+     "", 2},
     {"unknown", "matmul", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "contract")[0], "f80.block"); },
      "tensorize %i0, \"f80.block\": expected one of the intrinsics amx.bf16.block, amx.i8.block, bf16.block, "},
     {"acrossPanels", "packed", [](KernelSchedule &s) { (void)s.tensorize(loopsOf(s, "matmul")[0], "f32.block"); },
