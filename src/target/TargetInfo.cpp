@@ -78,7 +78,7 @@ Machine machineWith(const Architecture &architecture, const StringMap<bool> &fea
   for (StringRef name : architecture.extensions)
     if (features.lookup(name))
       machine.features.push_back(name.str());
-  architecture.describe(machine);
+  architecture.describe(machine, features);
   return machine;
 }
 

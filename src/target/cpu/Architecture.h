@@ -59,7 +59,7 @@ struct Architecture {
   /// Switches a feature on or off, with those that this implies.
   void (*setFeature)(llvm::StringRef feature, bool on, llvm::StringMap<bool> &features);
   /// From the features: vectors, registers, units and functions that are one instruction.
-  void (*describe)(Machine &machine);
+  void (*describe)(Machine &machine, const llvm::StringMap<bool> &features);
   /// Whether a processor can have an extension; null: LLVM knows all that have, and any other can be described.
   bool (*canHave)(llvm::StringRef cpu, llvm::StringRef extension);
   /// What makes code for a processor with these features; null: LLVM knows all processors by name, and adds changes.

@@ -120,6 +120,17 @@ Value ByteGroupCode::columnScales(Value group, int64_t vector, Value first) {
   return builder.create<arith::MulFOp>(own, scales(arguments.sharedScales, shared, groups.sharedScale));
 }
 
+void ByteGroupCode::prefetchStream(Value buffer, Value index, int64_t from, int64_t elements) {
+  prefetch(buffer, index, from, elements, target.hasUnit(nearPrefetchUnit) ? 3 : 2);
+}
+
+void ByteGroupCode::prefetchScales(Value group) {
+  Value ofGroup = multiply(arguments.depth, constant(columns()));
+  Value ahead = builder.create<arith::CeilDivUIOp>(constant(wordsAhead()), ofGroup);
+  const Operand &scales = arguments.scales;
+  prefetchStream(scales.buffer, offset(scales.base, add(group, ahead), scales.outerStride), 0, columns());
+}
+
 Value ByteGroupCode::scaled(Value sums, Value rowScale, Value scale, Value total) {
   Value numbers = builder.create<arith::SIToFPOp>(real, sums);
   if (rowScale)

@@ -14,6 +14,10 @@
 
 namespace perpend::target {
 
+/// A unit of machines whose loads do not wait for prefetches into the first-level cache. On others these occupy buffers
+/// that loads need, so what memory delivers is prefetched into the second level.
+inline constexpr llvm::StringLiteral nearPrefetchUnit = "near-prefetch";
+
 class ByteGroupCode : protected BlockCode {
 public:
   /// Words of 32 bits, with numbers less than bytes or whole bytes without zero points, so that a byte holds a
@@ -52,6 +56,10 @@ protected:
   mlir::Value rowScale(mlir::Value group, mlir::Value row);
   /// The scales of a vector's columns in a group; `first`: the first column's offset, or null.
   mlir::Value columnScales(mlir::Value group, int64_t vector, mlir::Value first = {});
+  /// Prefetches what memory delivers in a stream, into the level that suits the machine (nearPrefetchUnit).
+  void prefetchStream(mlir::Value buffer, mlir::Value index, int64_t from, int64_t elements);
+  /// Prefetches the column scales of the group that memory delivers within its latency: its own stream of lines.
+  void prefetchScales(mlir::Value group);
   /// Adds the sums of a group, times the scale of their row, if there is one, and that of each column, to the total.
   mlir::Value scaled(mlir::Value sums, mlir::Value rowScale, mlir::Value scale, mlir::Value total);
   /// The elements of words that memory delivers within its latency.

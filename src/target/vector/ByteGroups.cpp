@@ -147,7 +147,7 @@ int64_t ByteGroupEmitter::wordsOfVector() const {
 void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros,
                                 MutableArrayRef<Value> sums, ValueRange rowVectors) {
   Value first = add(bIndex, number * columns());
-  prefetch(arguments.words.buffer, first, wordsAhead(), columns(), /*cache=*/2);
+  prefetchStream(arguments.words.buffer, first, wordsAhead(), columns());
   Values words;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     words.push_back(load(arguments.words, first, vector, groups.word));
@@ -241,6 +241,7 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
 
 /// Adds the group's sums times its scales to the totals, in registers if they are held there.
 ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange totals) {
+  prefetchScales(group);
   Values sums = emitDepth(group), rowScales;
   for (int64_t row = 0; row < block.rows; ++row)
     rowScales.push_back(rowScale(group, constant(row)));

@@ -89,7 +89,7 @@ static StringMap<bool> featuresOf(StringRef cpu) {
   return features;
 }
 
-static void describe(Machine &machine) {
+static void describe(Machine &machine, const StringMap<bool> &) {
   machine.functions = {roundToF16Function.str()};
   machine.units = {"vectors"};
   machine.vectorBytes = vectorBytesOf([&](StringRef name) { return machine.hasFeature(name); });

@@ -23,8 +23,8 @@ constexpr uint64_t mostWeightsBytes = uint64_t{1} << 31;
 
 static bool canHave(StringRef, StringRef extension) { return !extension.starts_with("sve"); }
 
-static void describe(Machine &machine) {
-  aarch64().describe(machine);
+static void describe(Machine &machine, const StringMap<bool> &features) {
+  aarch64().describe(machine, features);
   machine.levels = {{"thread", /*count=*/1}};
 }
 

@@ -55,7 +55,7 @@ static bool canHave(StringRef cpu, StringRef extension) {
   return !is_contained(extensions, extension) || ARM::parseCPUArch(cpu) == ARM::ArchKind::ARMV8_1MMainline;
 }
 
-static void describe(Machine &machine) {
+static void describe(Machine &machine, const StringMap<bool> &) {
   machine.levels = {{"thread", /*count=*/1}};
   machine.pointerBytes = 4;
   const bool hasVectors = machine.hasFeature("mve.fp");

@@ -82,7 +82,7 @@ static void setFeature(StringRef feature, bool on, StringMap<bool> &features) {
       each.second = false;
 }
 
-static void describe(Machine &machine) {
+static void describe(Machine &machine, const StringMap<bool> &) {
   machine.fusesMultiplyAdds = true;
   machine.vectorRegisters = 32;
   if (!machine.hasFeature(vectors))

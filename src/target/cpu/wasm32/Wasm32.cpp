@@ -34,7 +34,7 @@ static void finishFunction(Function &function, const Machine &machine) {
 }
 
 /// Engines have 16 vector registers on x86-64 and 32 on AArch64.
-static void describe(Machine &machine) {
+static void describe(Machine &machine, const StringMap<bool> &) {
   machine.units = {"vectors"};
   machine.pointerBytes = 4;
   machine.vectorBytes = 16;

@@ -1,6 +1,7 @@
 //===- X86.cpp - processors of x86-64 -------------------------------------===//
 #include "target/cpu/x86/X86.h"
 #include "target/Machine.h"
+#include "target/vector/ByteGroupCode.h"
 
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/TargetSelect.h"
@@ -55,7 +56,7 @@ static unsigned vectorBytesOf(const Machine &machine) {
   return machine.hasFeature("avx2") ? 32 : 16;
 }
 
-static void describe(Machine &machine) {
+static void describe(Machine &machine, const StringMap<bool> &features) {
   machine.functions = functionsOf(machine);
   machine.units = {"vectors"};
   if (machine.hasFeature("amx-tile"))
@@ -65,6 +66,8 @@ static void describe(Machine &machine) {
   if (machine.hasFeature("avx2") && !addsFours) // products of bytes are added in pairs, to sums of 16 bits
     machine.units.push_back("byte-pairs");
   machine.vectorBytes = vectorBytesOf(machine);
+  if (machine.vectorBytes == 64 && features.lookup("clzero")) // Zen 4 and later
+    machine.units.push_back(nearPrefetchUnit.str());
   machine.vectorRegisters = machine.hasFeature("avx512vl") ? 32 : 16;
   machine.fusesMultiplyAdds = machine.hasFeature("fma");
 }
