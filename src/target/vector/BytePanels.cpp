@@ -1,9 +1,9 @@
 //===- BytePanels.cpp - grouped numbers that many rows share --------------===//
 //
 // The emitter for many rows of bytes times numbers packed into words (GroupLayout.h), for instructions that add
-// products in pairs: of bytes to sums of 16 bits, if the numbers are small enough, or of 16 bits to sums of 32. A
-// group's sums are exact, and they are scaled and added to the totals as those of ByteGroups.cpp: the results have the
-// same bits, for any number of rows.
+// products of bytes in fours, or in pairs: of bytes to sums of 16 bits, if the numbers are small enough, or of 16 bits
+// to sums of 32. A group's sums are exact, and they are scaled and added to the totals as those of ByteGroups.cpp: the
+// results have the same bits, for any number of rows.
 //
 // All rows of a call share what belongs to the numbers alone, which is computed for some groups at a time, into scratch
 // memory that stays in the first-level cache for all rows: the numbers, the sums of each column that the rows' offset
@@ -51,16 +51,21 @@ int64_t vectorsOf(int64_t columns, const target::Machine &target) {
   return std::max<int64_t>(1, columns / int64_t(target.vectorLanes(4)));
 }
 
-/// Rows of a block: their sums, a set of numbers, a word of a row and two products are in registers.
-int64_t rowsOfPanelBlock(int64_t columns, const target::Machine &target) {
-  const int64_t vectors = vectorsOf(columns, target);
-  return std::max<int64_t>(1, (int64_t(target.vectorRegisters) - vectors - 3) / vectors);
-}
-
-/// The step for many rows: on pairs of 16 bits, or else one whose sums are narrow.
+/// The step for many rows: on pairs of 16 bits, or else on bytes.
 const Intrinsic::Step *stepOfPanels(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target) {
   const Intrinsic::Step *pairs = pairStepFor(intrinsic, lanes, target);
   return pairs ? pairs : stepFor(intrinsic, lanes, target);
+}
+
+/// Rows of a block. Where products are added in pairs: sums, a set of numbers, a word of a row and two products are in
+/// registers. Where they are added in fours, nothing is computed between products, so that reading and writing totals
+/// would take longer than they do: these are in registers, too, which leaves rows enough to hide the latency.
+int64_t rowsOfPanelBlock(const Intrinsic &intrinsic, int64_t columns, const target::Machine &target) {
+  const int64_t vectors = vectorsOf(columns, target), registers = target.vectorRegisters;
+  const int64_t lanes = std::gcd(columns, int64_t(target.vectorLanes(4)));
+  const Intrinsic::Step *step = stepOfPanels(intrinsic, lanes, target);
+  const bool addsFours = step && !step->fold.code && !takesPairs(intrinsic, *step);
+  return std::max<int64_t>(1, addsFours ? (registers - vectors - 2) / (2 * vectors) : (registers - vectors - 3) / vectors);
 }
 
 class BytePanelEmitter : ByteGroupCode {
@@ -69,13 +74,13 @@ public:
   BytePanelEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes, int64_t words,
                    int64_t columns, GroupArguments arguments, const target::Machine &target)
       : ByteGroupCode(builder, intrinsic, lanes, columns / lanes, arguments, target),
-        step(*stepOfPanels(intrinsic, lanes, target)), words(words), isWide(!step.fold.code),
+        step(*stepOfPanels(intrinsic, lanes, target)), words(words), isWide(takesPairs(intrinsic, step)),
         elementsOfWord(isWide ? 2 : bytesOfWord), sets(words * groups.perWord / elementsOfWord),
-        blockRows(rowsOfPanelBlock(columns, target)), operand(isWide ? halves : bytes) {
+        blockRows(rowsOfPanelBlock(intrinsic, columns, target)), operand(isWide ? halves : bytes) {
     const int64_t groupBytes = (sets + 2) * columns * bytesOfWord;
     part = std::max<int64_t>(1, int64_t(target.nearCacheBytes()) / 3 / groupBytes);
     pitch = part * sets * elementsOfWord + alignment;
-    setsAtOnce = isWide ? sets : std::gcd(sets, setsOfFold());
+    setsAtOnce = hasNarrowSums() ? std::gcd(sets, setsOfFold()) : sets;
     setsOfStep = std::gcd(setsAtOnce, int64_t(2));
   }
 
@@ -87,6 +92,8 @@ private:
     Value first, count;
   };
 
+  /// Products of bytes are added to sums of 16 bits.
+  bool hasNarrowSums() const { return bool(step.fold.code); }
   Value allocate(int64_t elements, Type element) {
     return builder.create<memref::AllocaOp>(MemRefType::get(elements, element), builder.getI64IntegerAttr(alignment));
   }
@@ -172,7 +179,8 @@ void BytePanelEmitter::emitNumbers(const Part &part) {
       Values next(before);
       Value index = add(from, multiply(k, constant(columns())));
       for (int64_t vector = 0; vector < vectors; ++vector) {
-        Value packed = load(arguments.words, index, vector, groups.word), narrow = splat(halves, 0);
+        Value packed = load(arguments.words, index, vector, groups.word);
+        Value added = hasNarrowSums() || isWide ? splat(halves, 0) : next[vector];
         if (zeros[vector])
           packed = plusHalf(packed);
         Values unpacked;
@@ -188,10 +196,10 @@ void BytePanelEmitter::emitNumbers(const Part &part) {
           Value place = placeOfNumbers(group, add(first, number), vector);
           builder.create<vector::StoreOp>(ofSet, numbers, place);
           if (!isWide)
-            narrow = multiplyAdd(splat(bytes, -GroupLayout::byteOffset), ofSet, narrow);
+            added = multiplyAdd(splat(bytes, -GroupLayout::byteOffset), ofSet, added);
         }
         if (!isWide)
-          next[vector] = fold(narrow, next[vector]);
+          next[vector] = hasNarrowSums() ? fold(added, next[vector]) : added;
       }
       return next;
     });
@@ -243,7 +251,7 @@ Value BytePanelEmitter::rowWord(Value index) {
 /// than there are registers.
 BytePanelEmitter::Values BytePanelEmitter::emitProducts(ValueRange rowPlaces, Value group, Value first,
                                                         ValueRange sums) {
-  Values initial = isWide ? Values(sums) : Values(sums.size(), splat(halves, 0));
+  Values initial = hasNarrowSums() ? Values(sums.size(), splat(halves, 0)) : Values(sums);
   Values added = emitLoop(first, add(first, setsAtOnce), setsOfStep, initial, [&](Value from, ValueRange before) {
     Values next(before);
     for (int64_t i = 0; i < setsOfStep; ++i) {
@@ -261,7 +269,7 @@ BytePanelEmitter::Values BytePanelEmitter::emitProducts(ValueRange rowPlaces, Va
     }
     return next;
   });
-  if (!isWide)
+  if (hasNarrowSums())
     for (auto [total, before] : llvm::zip(added, sums))
       total = fold(total, before);
   return added;
@@ -352,11 +360,9 @@ void BytePanelEmitter::emit() {
   });
 }
 
-/// Steps on pairs of 16 bits or with narrow sums, and any others for few rows.
+/// Steps for many rows, and any others for few.
 static bool takesBytePanels(const Intrinsic &intrinsic) {
-  return ByteGroupCode::takes(intrinsic) && llvm::any_of(intrinsic.steps, [&](const Intrinsic::Step &step) {
-           return step.fold.code || takesPairs(intrinsic, step);
-         });
+  return ByteGroupCode::takes(intrinsic) && !intrinsic.steps.empty();
 }
 
 static LogicalResult lowerBytePanels(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
@@ -370,15 +376,15 @@ static LogicalResult lowerBytePanels(CallIntrinsicOp op, const Intrinsic &intrin
   if (Value rows = call.unknownRows(); rows && failed(lowerFewRows(op, rows, intrinsic, target)))
     return failure();
   const int64_t lanes = std::gcd(*columns, int64_t(target.vectorLanes(4)));
-  return call.lowerAnyRows("panels", rowsOfPanelBlock(*columns, target) * mostBlocks, *depth, {},
+  return call.lowerAnyRows("panels", rowsOfPanelBlock(intrinsic, *columns, target) * mostBlocks, *depth, {},
                            [&](ImplicitLocOpBuilder &code, const GroupArguments &arguments, int64_t columns) {
                              BytePanelEmitter(code, intrinsic, lanes, *depth, columns, arguments, target).emit();
                            });
 }
 
-static int64_t rowsOfBytePanels(const Intrinsic &, int64_t panel, std::optional<int64_t> rows,
+static int64_t rowsOfBytePanels(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
                                 const target::Machine &target) {
-  const int64_t most = rowsOfPanelBlock(panel, target);
+  const int64_t most = rowsOfPanelBlock(intrinsic, panel, target);
   return rows && *rows > 0 ? std::min(*rows, most) : most;
 }
 

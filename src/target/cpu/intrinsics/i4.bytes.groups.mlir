@@ -373,9 +373,38 @@ func.func private @i4.bytes.scales.half.groups() attributes {
 func.func private @i4.bytes.zeros.scales.half.groups() attributes {
   tile.intrinsic = {like = "i4.bytes.zeros.scales.groups", stored = ["_", "_", f16, "_", "_", "_"]}}
 
+// Many rows on machines that add products in fours: all rows of a call share the unpacking.
+#rows_of_fours = ["rows <= 352", "cols <= 64", "2 <= depth", "depth <= 64"]
+#features_of_fours = [["avx512vl", "avx512vnni"]]
+#cycles_of_fours = "ceildiv(outer * (5 * rows + 20) * 8 * depth * ceildiv(cols, lanes), 12 * fmas)"
+#cycles_of_shared_fours = "ceildiv(shared * outer * (5 * rows + 20) * 8 * depth * ceildiv(cols, lanes), 12 * fmas)"
+func.func private @fours.i4.bytes.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.groups", unit = "vectors", where = #rows_of_fours, features = #features_of_fours,
+                    cycles = #cycles_of_fours, emitter = "byte-panels", steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]}}
+func.func private @fours.i4.bytes.zeros.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.zeros.groups", unit = "vectors", where = #rows_of_fours, features = #features_of_fours,
+                    cycles = #cycles_of_fours, emitter = "byte-panels", steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]}}
+func.func private @fours.i4.bytes.scales.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.scales.groups", unit = "vectors", where = #rows_of_fours, features = #features_of_fours,
+                    cycles = #cycles_of_fours, emitter = "byte-panels", steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]}}
+func.func private @fours.i4.bytes.zeros.scales.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.zeros.scales.groups", unit = "vectors", where = #rows_of_fours, features = #features_of_fours,
+                    cycles = #cycles_of_fours, emitter = "byte-panels", steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]}}
+func.func private @fours.u4.bytes.shared.groups() attributes {
+  tile.intrinsic = {like = "u4.bytes.shared.groups", unit = "vectors", where = #rows_of_fours, features = #features_of_fours,
+                    cycles = #cycles_of_shared_fours, emitter = "byte-panels", steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]}}
+func.func private @fours.i4.bytes.half.groups() attributes {
+  tile.intrinsic = {like = "fours.i4.bytes.groups", stored = ["_", "_", f16, "_"]}}
+func.func private @fours.i4.bytes.zeros.half.groups() attributes {
+  tile.intrinsic = {like = "fours.i4.bytes.zeros.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @fours.i4.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "fours.i4.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @fours.i4.bytes.zeros.scales.half.groups() attributes {
+  tile.intrinsic = {like = "fours.i4.bytes.zeros.scales.groups", stored = ["_", "_", f16, "_", "_", "_"]}}
+
 // Many rows on machines that add products of bytes in pairs: all rows of a call share the unpacking.
 // A group of one large block is no row of groups of one word: sums of whole groups are exact.
-#rows_of_pairs = ["rows <= 144", "cols <= 64", "2 <= depth", "depth <= 64"]
+#rows_of_pairs = ["rows <= 352", "cols <= 64", "2 <= depth", "depth <= 64"]
 #cycles_of_pairs = "ceildiv(outer * (2 * rows + 12) * 8 * depth * ceildiv(cols, lanes), 6 * fmas)"
 #cycles_of_shared_pairs = "ceildiv(shared * outer * (2 * rows + 12) * 8 * depth * ceildiv(cols, lanes), 6 * fmas)"
 func.func private @pairs.i4.bytes.groups() attributes {
