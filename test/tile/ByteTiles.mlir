@@ -13,7 +13,7 @@
 // CHECK-NEXT: tensorized = "amx.i4.bytes.scales.groups"
 // CHECK: tensorized = "i4.bytes.scales.groups"
 // VECTORS-NOT: amx
-// VECTORS: tensorized = "i4.bytes.scales.groups"
+// VECTORS: tensorized = "fours.i4.bytes.scales.groups"
 // VECTORS: tensorized = "i4.bytes.scales.groups"
 
 // The kernel is configured for 16 rows and 8 words on entry. Tiles and buffers of sums are used in turns: products come

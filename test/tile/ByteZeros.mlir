@@ -6,8 +6,8 @@
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5})' --varied --within=0.00001
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=znver5},tile-flatten-blocks)' --varied --within=0.00001
 
-// CHECK-DAG: tensorized = "i4.bytes.scales.groups"
-// CHECK-DAG: tensorized = "i8.bytes.scales.groups"
+// CHECK-DAG: tensorized = "fours.i4.bytes.scales.groups"
+// CHECK-DAG: tensorized = "fours.i8.bytes.scales.groups"
 // CHECK-DAG: tensorized = "f32.block"
 // CHECK-NOT: tensorized = "i4.floats.groups"
 // FLOATS-DAG: tensorized = "i4.floats.groups"

@@ -14,7 +14,7 @@
 // RUN: same-values %s 'builtin.module(tile-pack-operands{target=x86-64-v3})' --varied --within=0.00001
 // RUN: perpend check %s --against interpreter
 
-// CHECK-DAG: tensorized = "u4.bytes.shared.groups"
+// CHECK-DAG: tensorized = "fours.u4.bytes.shared.groups"
 // CHECK-DAG: tensorized = "i8.half.groups"
 // PAIRS-DAG: tensorized = "pairs.u4.bytes.shared.groups"
 // PAIRS-DAG: tensorized = "i8.half.groups"
