@@ -110,8 +110,9 @@ inline std::string vectorSource(llvm::StringRef name, llvm::StringRef type = "f3
 /// The parameter: whether multiply-adds are fused.
 class ExpandMathCase : public testing::TestWithParam<bool> {
 protected:
-  Jit compile(const std::string &source) {
+  Jit compile(const std::string &source, bool hasF64 = true) {
     perpend::target::Machine target;
+    target.hasF64 = hasF64;
     target.fusesMultiplyAdds = GetParam();
     std::vector<std::unique_ptr<mlir::Pass>> passes;
     passes.push_back(createTileExpandMath({target, {}}));

@@ -292,7 +292,8 @@ private:
 
   void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {
     auto scalingOf = [&](Type type) { return scaling(type); };
-    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds, scalingOf};
+    MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds, scalingOf, target.hasF64,
+                        llvm::is_contained(kept, math::LogOp::getOperationName())};
     Type type = op->getResult(0).getType();
     Type computed = MathEmitter::like(type, computedIn(type));
     SmallVector<Real> reals;

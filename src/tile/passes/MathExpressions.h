@@ -23,6 +23,8 @@ struct MathEmitter {
   bool fma; // the target has fused multiply-add
   /// Multiplies (x, n) -> x * 2^n for f32 and vectors of it, with one rounding; null if there is no instruction for it.
   llvm::function_ref<mlir::func::FuncOp(mlir::Type)> scaling;
+  bool hasF64 = true;          ///< if not, functions of f32 are computed in f32, as far as their digits allow
+  bool keepsLogarithm = false; ///< the target has an instruction for it
 
   /// `scalar`, or a vector of it with the shape of `shape`.
   static mlir::Type like(mlir::Type shape, mlir::Type scalar) {

@@ -85,6 +85,8 @@ constexpr double log10eParts[] = {0.4342944920063019, -1.0103049952192578e-8};
 constexpr double log10Of2Parts[] = {0.301025390625, 4.605039066518657e-6};
 
 constexpr double smallestNormal = 0x1p-126;
+/// Squares of numbers up to this one are finite, and 1 is nothing beside them.
+constexpr double mostSquared = 0x1p40;
 
 /// The same with the bias once: the low bits are a biased exponent.
 double exponentOffset(Real x) { return integerOffset(x) - exponentBias(x); }
@@ -260,6 +262,18 @@ Real asinNearZero(Real x) {
 /// Of |x|, which is a, beyond 0.5: asin(sqrt((1 - a) / 2)), half of the angle that is left to pi / 2. NaN beyond 1.
 Real halfRest(Real a) { return asinNearZero(((a.constant(1) - a) * 0.5).squareRoot()); }
 
+/// log(1 + x) in the type of x: the logarithm of the rounded sum, and what rounding took from that.
+Real log1pInType(Real x) {
+  Real sum = x + 1, lost = (x - (sum - 1)) / sum;
+  Real logarithm = x.emitter->keepsLogarithm ? Real{x.emitter, x.create<mlir::math::LogOp>(sum.value)} : emitLog(sum);
+  return select(x == 0.0, x, withLogarithmSpecials(x, -1, logarithm + lost));
+}
+
+/// log(1 + y), and log(2 y) of large y, which squares of f32 do not hold.
+Real log1pOrDoubled(Real y, Condition isLarge) {
+  return log1pInType(y) + select(isLarge, y.constant(std::numbers::ln2), y.constant(0));
+}
+
 /// log(1 + y) of an f64 y >= 0.
 Real log1pWide(Real y) { return log2Wide(y + 1, y) * std::numbers::ln2; }
 
@@ -331,6 +345,8 @@ Real perpend::tile::emitLog10(Real x) {
 }
 
 Real perpend::tile::emitLog1p(Real x) {
+  if (!x.emitter->hasF64)
+    return log1pInType(x);
   Real wide = x.widen();
   Real result = (log2Wide(wide + 1, wide) * std::numbers::ln2).narrow();
   return select(x == 0.0, x, withLogarithmSpecials(x, -1, result));
@@ -407,6 +423,11 @@ Real perpend::tile::emitAcos(Real x) {
 
 /// asinh(x) = log(1 + x + x^2 / (1 + sqrt(1 + x^2)))
 Real perpend::tile::emitAsinh(Real x) {
+  if (!x.emitter->hasF64) {
+    Real a = x.absolute(), z = a * a;
+    Condition isLarge = a > mostSquared;
+    return log1pOrDoubled(select(isLarge, a, a + z / ((z + 1).squareRoot() + 1)), isLarge).withSignOf(x);
+  }
   Real a = x.absolute().widen(), z = a * a;
   Real result = log1pWide(a + z / ((z + 1).squareRoot() + 1)).narrow();
   return select((x.absolute() < infinity) & !(x == 0.0), result, x).withSignOf(x);
@@ -414,6 +435,12 @@ Real perpend::tile::emitAsinh(Real x) {
 
 /// acosh(x) = log(1 + (x - 1) + sqrt((x - 1) (x + 1)))
 Real perpend::tile::emitAcosh(Real x) {
+  if (!x.emitter->hasF64) {
+    Real y = x - 1;
+    Condition isLarge = x > mostSquared;
+    Real result = log1pOrDoubled(select(isLarge, x, y + (y * (x + 1)).squareRoot()), isLarge);
+    return select(x < 1.0, x.constant(notANumber), result);
+  }
   Real wide = x.widen(), y = wide - 1;
   Real result = log1pWide(y + (y * (wide + 1)).squareRoot()).narrow();
   return select(x < 1.0, x.constant(notANumber), select(x < infinity, result, x));
@@ -421,6 +448,10 @@ Real perpend::tile::emitAcosh(Real x) {
 
 /// atanh(x) = log(1 + 2 x / (1 - x)) / 2
 Real perpend::tile::emitAtanh(Real x) {
+  if (!x.emitter->hasF64) {
+    Real a = x.absolute();
+    return (log1pInType(a * 2 / (a.constant(1) - a)) * 0.5).withSignOf(x);
+  }
   Real single = x.absolute(), a = single.widen();
   Real result = (log1pWide(a * 2 / (a.constant(1) - a)) * 0.5).narrow();
   result = select(single < 1.0, result, select(single == 1.0, x.constant(infinity), x.constant(notANumber)));

@@ -59,7 +59,9 @@ mlir::LogicalResult Maker::takeKernels(mlir::ModuleOp module) {
   passes.enableVerifier(false);
   passes.addPass(tile::createTileBuildBlocks());
   const std::vector<std::string> kept(std::begin(unitFunctions), std::end(unitFunctions));
-  passes.addPass(tile::createTileExpandMath({target, kept}));
+  target::TargetInfo units = target;
+  units.hasF64 = false; // which only the scalar core has
+  passes.addPass(tile::createTileExpandMath({units, kept}));
   return passes.run(*blocks);
 }
 
