@@ -135,6 +135,8 @@ bool BodyReader::visitConstant(Operation *op) {
     node.number = number.getValueAsDouble();
   else if (auto integer = dyn_cast<IntegerAttr>(value); integer && integer.getValue().getSignificantBits() <= 53)
     node.number = static_cast<double>(integer.getValue().getSExtValue());
+  else if (result.getType().isSignlessInteger(64))
+    return true; // wideOf finds it
   else
     return refuse("a constant that is no number");
   const unsigned number = addNode(std::move(node));
@@ -470,6 +472,8 @@ bool BodyReader::visitStore(tile::StoreOp store) {
   const Type type = store.getBuffer().getType().getElementType();
   const Known known = values.lookup(store.getValue());
   const unsigned *moved = std::get_if<unsigned>(&known);
+  if (std::optional<Store> combined = element ? wideCombination(store.getValue(), *element) : std::nullopt)
+    return stores.push_back(std::move(*combined)), true;
   if (std::optional<Wide> wide =
           element && typeOf(type) == DType::None && !moved ? wideOf(store.getValue()) : std::nullopt) {
     const Type word = IntegerType::get(type.getContext(), 32);

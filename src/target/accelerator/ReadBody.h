@@ -95,6 +95,9 @@ public:
     unsigned value;
     ElementAt element;
     mlir::Type type;
+    /// Of an integer of 64 bits that the element becomes combined with, in place of the value.
+    std::optional<Wide> combined = {};
+    Function combine = Function::min;
   };
   std::vector<Store> stores;
   std::string problem;
@@ -111,6 +114,7 @@ private:
   bool visitCopySign(mlir::Operation *op);
   bool visitLoad(tile::LoadOp load);
   bool visitStore(tile::StoreOp store);
+  std::optional<Store> wideCombination(mlir::Value value, const ElementAt &element);
   bool visitIndexCast(mlir::Operation *op);
   bool visitCast(mlir::Operation *op);
   bool visitArithmetic(mlir::Operation *op);
@@ -139,6 +143,7 @@ private:
   std::optional<Wide> wideOf(mlir::Value value);
   Wide wideNumber(int64_t number);
   std::optional<Wide> wideLoad(unsigned node);
+  Wide wideOfFloat(unsigned node);
   unsigned lessOf(const Wide &a, const Wide &b);
   unsigned comparisonOf(mlir::arith::CmpIPredicate predicate, const Wide &a, const Wide &b);
   std::optional<Wide> wideChoice(mlir::Value condition, const Wide &one, const Wide &other);
@@ -151,6 +156,10 @@ private:
   bool visitRowLoad(tile::LoadOp load, ElementAt element);
   void findDigits(unsigned node, std::vector<bool> &digits) const;
   std::optional<Wide> chosenBy(mlir::Value index) const;
+  /// An integer whose digits are the indices of the dimensions from `dim` on, and the last of these dimensions.
+  std::optional<std::pair<Wide, unsigned>> chosenDigits(llvm::ArrayRef<int64_t> sizes,
+                                                        llvm::ArrayRef<support::SymbolicInt> indices,
+                                                        mlir::ValueRange variables, unsigned dim) const;
   std::optional<Affine> dividendOf(mlir::Value outer, mlir::Value inner, int64_t size) const;
   std::optional<ElementAt> elementAt(mlir::Value buffer, graph::ShapeAttr indices, mlir::ValueRange variables);
   std::optional<unsigned> nodeOf(mlir::Value value);

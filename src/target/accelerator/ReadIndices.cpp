@@ -8,6 +8,9 @@
 
 #include "mlir/IR/Matchers.h"
 
+#include <numeric>
+#include <set>
+
 using namespace mlir;
 using perpend::support::SymbolicInt;
 
@@ -58,6 +61,28 @@ std::optional<Wide> BodyReader::chosenBy(mlir::Value index) const {
   return wide ? std::optional(*wide) : std::nullopt;
 }
 
+std::optional<std::pair<Wide, unsigned>> BodyReader::chosenDigits(ArrayRef<int64_t> sizes,
+                                                                  ArrayRef<SymbolicInt> indices, ValueRange variables,
+                                                                  unsigned dim) const {
+  std::set<std::string> names;
+  indices[dim].symbols(names);
+  if (names.size() != 1)
+    return std::nullopt;
+  const SymbolicInt variable = SymbolicInt::symbol(*names.begin());
+  std::optional<Wide> wide = chosenBy(variableOf(variable, variables));
+  if (!wide || wide->least < 0)
+    return std::nullopt;
+  for (unsigned last = static_cast<unsigned>(indices.size()) - 1; last > dim; --last) {
+    int64_t weight = 1;
+    bool isDigit = true;
+    for (unsigned at = last; at > dim && isDigit; weight *= sizes[at--])
+      isDigit = sizes[at] > 0 && indices[at] == mod(floorDiv(variable, weight), sizes[at]);
+    if (isDigit && indices[dim] == floorDiv(variable, weight) && wide->most / weight < sizes[dim])
+      return std::pair(*wide, last);
+  }
+  return std::nullopt;
+}
+
 /// x of x / size and x mod size, the indices of two dimensions of which the second has that size.
 std::optional<Affine> BodyReader::dividendOf(mlir::Value outer, mlir::Value inner, int64_t size) const {
   auto divisionOf = [&](mlir::Value index) {
@@ -80,6 +105,11 @@ std::optional<ElementAt> BodyReader::elementAt(mlir::Value buffer, graph::ShapeA
   element.buffer = number->second;
   auto type = cast<tile::BufferType>(buffer.getType());
   const graph::Shape extents = type.extents(), list(indices.values());
+  SmallVector<int64_t> sizes;
+  for (const SymbolicInt &extent : extents) {
+    std::optional<Affine> size = evaluate(extent, {});
+    sizes.push_back(size && size->terms.empty() ? size->base : 0);
+  }
   for (unsigned dim = 0; dim < list.size(); ++dim) {
     std::optional<Affine> size = evaluate(extents[dim], {}), at;
     const mlir::Value variable = variableOf(list[dim], variables);
@@ -93,6 +123,16 @@ std::optional<ElementAt> BodyReader::elementAt(mlir::Value buffer, graph::ShapeA
       }
     if (!size)
       return std::nullopt;
+    if (auto digits = chosenDigits(sizes, list, variables, dim)) {
+      const int64_t all =
+          std::accumulate(sizes.begin() + dim, sizes.begin() + digits->second + 1, int64_t{1}, std::multiplies<>());
+      for (auto &[wide, scale] : element.chosen)
+        scale *= all;
+      element.chosen.emplace_back(digits->first, 1);
+      element.offset = Affine().add(element.offset, all);
+      dim = digits->second;
+      continue;
+    }
     for (auto &[wide, scale] : element.chosen)
       scale *= size->base;
     if (std::optional<Wide> wide = chosenBy(variable)) {

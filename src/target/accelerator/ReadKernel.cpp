@@ -2,6 +2,7 @@
 #include "target/accelerator/ReadKernel.h"
 #include "target/accelerator/ReadBody.h"
 #include "target/accelerator/ReadBorders.h"
+#include "target/accelerator/WideReductions.h"
 
 #include "tile/kernel/Buffers.h"
 
@@ -42,6 +43,7 @@ private:
   std::optional<DigitCut> readBoxes(tile::BlockOp block, const std::vector<Digit> &digits);
   bool addNests(tile::BlockOp block, BodyReader &reader);
   bool addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store, bool isBeginning = false);
+  bool addWideReduction(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store);
   /// Of a move of elements of any type.
   void addMove(Nest nest, mlir::Type type);
   unsigned tableOf(DType type, unsigned elementBytes, std::string contents);
@@ -57,6 +59,7 @@ private:
   void notePart(const BodyReader &reader, size_t before);
   void joinParts(tile::BlockOp block, const std::vector<Digit> &digits);
   bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
+  bool addFirstValues(tile::BlockOp block, const std::vector<Digit> &digits);
   std::optional<double> initialOf(tile::BlockOp block);
   std::optional<int64_t> numberOf(const SymbolicInt &value) const { return value.evaluate(symbols); }
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
@@ -170,6 +173,8 @@ Nest KernelReader::nestOf(tile::BlockOp block, const AffineView &view, const std
 bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store,
                            bool isBeginning) {
   const AffineView &view = reader.view;
+  if (store.combined)
+    return addWideReduction(block, reader, store);
   Nest nest = nestOf(block, view, reader.nodes, reader.loads, store);
   if (block.isReduction() && !isBeginning) {
     if (nest.type == DType::None)
@@ -198,6 +203,28 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
     for (Nest &each : forwards(std::move(nest))) {
       needsBeginning |= each.continues;
       kernel.nests.push_back(std::move(each));
+    }
+  return true;
+}
+
+bool KernelReader::addWideReduction(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store) {
+  std::optional<int64_t> initial;
+  if (block.isReduction() && block.init())
+    for (auto first : block.init().getRegion().front().getOps<tile::StoreOp>())
+      if (llvm::APInt number; matchPattern(first.getValue(), m_ConstantInt(&number)))
+        initial = number.getSExtValue();
+  if (!initial || isCut(block, reader.view))
+    return refuse("a reduction of integers of 64 bits in parts");
+  Nest nest = nestOf(block, reader.view, reader.nodes, reader.loads, store);
+  nest.combine = store.combine;
+  addRows(reader, nest);
+  auto made = reduceWide(nest, {store.combined->low, store.combined->high}, *initial,
+                         [&](int64_t elements) { return bufferOf(DType::I32, elements); });
+  for (Nest &each : made)
+    for (Nest &part : forwards(std::move(each))) {
+      if (part.continues)
+        return refuse("a reduction of integers of 64 bits in parts");
+      kernel.nests.push_back(std::move(part));
     }
   return true;
 }
@@ -374,6 +401,17 @@ bool KernelReader::addBeginning(tile::BlockOp block, const std::vector<Digit> &d
   return true;
 }
 
+/// Of a reduction of no elements.
+bool KernelReader::addFirstValues(tile::BlockOp block, const std::vector<Digit> &digits) {
+  firstOfBlock = kernel.nests.size();
+  attempt = attempts[0];
+  if (!addBeginning(block, digits))
+    return false;
+  kernel.bordered.insert(kernel.bordered.end(), kernel.nests.begin() + static_cast<ptrdiff_t>(firstOfBlock),
+                         kernel.nests.end());
+  return true;
+}
+
 bool KernelReader::addNests(tile::BlockOp block, BodyReader &reader) {
   return llvm::all_of(reader.stores, [&](const BodyReader::Store &store) { return addNest(block, reader, store); });
 }
@@ -471,16 +509,21 @@ bool KernelReader::readBlock(tile::BlockOp block) {
   if (!block.getConditions().values().empty())
     return refuse("a block with conditions");
   std::vector<Digit> digits;
+  bool isOfNothing = false;
   for (auto [number, extent] : llvm::enumerate(block.getDomain().values())) {
     if (block.kind(number) == tile::IteratorKind::Opaque)
       return refuse("iterations that depend on one another");
     std::optional<int64_t> count = numberOf(extent);
     if (!count)
       return refuse("an extent that is no number");
-    if (*count == 0)
-      return block.isReduction() ? refuse("a reduction of nothing") : true;
-    digits.push_back({static_cast<unsigned>(number), 1, *count});
+    const bool isReduced = block.kind(number) == tile::IteratorKind::Reduced;
+    if (*count == 0 && !isReduced)
+      return true;
+    isOfNothing |= *count == 0;
+    digits.push_back({static_cast<unsigned>(number), 1, std::max<int64_t>(*count, 1)});
   }
+  if (isOfNothing)
+    return addFirstValues(block, digits);
   for (const Attempt &each : attempts) {
     attempt = each;
     problem.clear();

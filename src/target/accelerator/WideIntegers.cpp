@@ -43,6 +43,8 @@ std::optional<Wide> BodyReader::wideLoad(unsigned node) {
   const Node load = nodes[node];
   if (load.type == DType::I32)
     return Wide{node, applied(Function::sar, DType::I32, {node, wordOf(wordBits - 1)}), leastWord, -leastWord - 1};
+  if (load.kind == Node::Number && load.type == DType::None && elementTypes[node] && isWide(elementTypes[node]))
+    return wideNumber(static_cast<int64_t>(load.number));
   if (load.kind == Node::Apply && load.function == Function::sel && load.type == DType::None) {
     std::optional<Wide> one = wideLoad(load.operands[1]), other = wideLoad(load.operands[2]);
     if (!one || !other)
@@ -139,7 +141,40 @@ static std::pair<int64_t, int64_t> sumOf(const Wide &a, const Wide &b) {
   return {least, most};
 }
 
+/// The words of a float without its fraction. All steps are exact: the parts have no more digits than the float. The
+/// lower one, which has its sign, is less than 2^32, and becomes an I32 by 2^32 more or less.
+Wide BodyReader::wideOfFloat(unsigned node) {
+  constexpr double ofHigh = 4294967296.0;
+  auto number = [&](double value) {
+    Node made;
+    made.type = DType::F32;
+    made.number = value;
+    return addNode(std::move(made));
+  };
+  auto apply = [&](Function function, std::initializer_list<unsigned> operands) {
+    return applied(function, DType::F32, operands);
+  };
+  const unsigned whole = apply(Function::trunc, {node}),
+                 high = apply(Function::trunc, {apply(Function::mul, {whole, number(1 / ofHigh)})}),
+                 low = apply(Function::sub, {whole, apply(Function::mul, {high, number(ofHigh)})});
+  const unsigned isAbove = applied(Function::cge, DType::Pred8, {low, number(ofHigh / 2)}),
+                 isBelow = applied(Function::clt, DType::Pred8, {low, number(-ofHigh / 2)}),
+                 isNegative = applied(Function::clt, DType::Pred8, {low, number(0)});
+  const unsigned less = apply(Function::sub, {low, number(ofHigh)}), more = apply(Function::add, {low, number(ofHigh)}),
+                 word = apply(Function::sel, {isAbove, less, apply(Function::sel, {isBelow, more, low})});
+  return {applied(Function::cvt, DType::I32, {word}),
+          applied(Function::sub, DType::I32,
+                  {applied(Function::cvt, DType::I32, {high}), applied(Function::cvt, DType::I32, {isNegative})})};
+}
+
 std::optional<Wide> BodyReader::wideResult(Operation *op) {
+  if (auto cast = dyn_cast<arith::FPToSIOp>(op)) {
+    std::optional<unsigned> node = nodeOf(cast.getIn());
+    const DType from = node ? nodes[*node].type : DType::None;
+    if ((from != DType::F32 && from != DType::F16 && from != DType::BF16) || nodes[*node].kind == Node::Number)
+      return std::nullopt;
+    return wideOfFloat(from == DType::F32 ? *node : applied(Function::cvt, DType::F32, {*node}));
+  }
   if (auto cast = dyn_cast<arith::ExtSIOp>(op)) {
     std::optional<unsigned> node = nodeOf(cast.getIn());
     const DType from = node ? nodes[*node].type : DType::None;
@@ -195,6 +230,24 @@ std::optional<Wide> BodyReader::wideResult(Operation *op) {
       .Case([&](arith::AndIOp) { return words(Function::and_); })
       .Case([&](arith::OrIOp) { return words(Function::or_); })
       .Default([&](Operation *) { return words(Function::xor_); });
+}
+
+/// The least or the greatest of the element as it is and another value.
+std::optional<BodyReader::Store> BodyReader::wideCombination(mlir::Value value, const ElementAt &element) {
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::MaxSIOp, arith::MinSIOp>(op) || !isWide(value.getType()))
+    return std::nullopt;
+  for (unsigned side : {0u, 1u}) {
+    const Known known = values.lookup(op->getOperand(side));
+    const unsigned *node = std::get_if<unsigned>(&known);
+    if (!node || nodes[*node].kind != Node::Load || nodes[*node].type != DType::None || !(loads[*node] == element))
+      continue;
+    std::optional<Wide> other = wideOf(op->getOperand(1 - side));
+    if (other)
+      return Store{other->low, element, value.getType(), other,
+                   isa<arith::MaxSIOp>(op) ? Function::max : Function::min};
+  }
+  return std::nullopt;
 }
 
 bool BodyReader::visitWide(Operation *op) {
