@@ -75,6 +75,10 @@ static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
     return;
   passes.addPass(graph::createGraphPlaceScales());
   passes.addPass(graph::createGraphSimplify({keepsNarrow(context)}));
+  if (!context.target.hasUnit(target::nestUnit))
+    return;
+  passes.addPass(graph::createGraphMakeNests());
+  passes.addPass(graph::createGraphSimplify({keepsNarrow(context)}));
 }
 
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {

@@ -2,6 +2,7 @@
 
 #include "graph/Graph.h"
 #include "graph/LibraryCalls.h"
+#include "graph/Nests.h"
 #include "graph/Updates.h"
 #include "graph/gradients/LinearCalls.h"
 
@@ -39,6 +40,7 @@ void GraphDialect::initialize() {
       >();
   attachUpdates(getContext());
   attachLibraryCalls(getContext());
+  attachNests(getContext());
   registerLinearCalls(*getContext());
 }
 

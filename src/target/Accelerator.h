@@ -20,6 +20,9 @@ inline constexpr llvm::StringLiteral productUnit = "products";
 /// A unit that takes windows partly outside of an image: pools need no copy of it with a border.
 inline constexpr llvm::StringLiteral windowUnit = "windows";
 
+/// A unit that computes nests of loops around one value; all else is left to a slow core.
+inline constexpr llvm::StringLiteral nestUnit = "nests";
+
 struct Accelerator {
   llvm::StringRef name;                               ///< of its targets, before the colon: "quoin:t1"
   llvm::ArrayRef<llvm::StringLiteral> configurations; ///< behind it

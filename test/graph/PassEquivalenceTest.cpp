@@ -54,6 +54,7 @@ std::vector<Step> graphSteps() {
     };
   };
   return {{"graph_place_scales", [](auto &passes) { passes.addPass(graph::createGraphPlaceScales()); }},
+          {"graph_make_nests", [](auto &passes) { passes.addPass(graph::createGraphMakeNests()); }},
           {"graph_simplify", [](auto &passes) { passes.addPass(graph::createGraphSimplify()); }},
           {"graph_place_channels_last", nested([] { return graph::createGraphPlaceChannelsLast(); })},
           {"graph_place_transposes", nested([] { return graph::createGraphPlaceTransposes(); })},

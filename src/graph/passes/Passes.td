@@ -21,6 +21,10 @@ def GraphSimplify : Pass<"graph-simplify", "::mlir::ModuleOp"> {
   ];
 }
 
+def GraphMakeNests : Pass<"graph-make-nests", "::mlir::ModuleOp"> {
+  let summary = "Maps and reductions in place of short loops, small branches, scatters and sorts, for units that compute nothing else";
+}
+
 def GraphEmitGradients : Pass<"graph-emit-gradients", "::mlir::ModuleOp"> {
   let summary = "Gives main the gradient of its first result in each floating-point argument as further results";
 }

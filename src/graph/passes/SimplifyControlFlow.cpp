@@ -34,7 +34,7 @@ static llvm::StringMap<SymbolicInt> matchExtents(ArrayRef<StringAttr> symbols, T
   return extents;
 }
 
-static void measureAll(PatternRewriter &rewriter, Location loc, const llvm::StringMap<SymbolicInt> &extents,
+static void measureAll(RewriterBase &rewriter, Location loc, const llvm::StringMap<SymbolicInt> &extents,
                        ArrayRef<StringAttr> symbols) {
   GraphBuilder builder(rewriter, loc);
   for (StringAttr name : symbols)
@@ -44,7 +44,7 @@ static void measureAll(PatternRewriter &rewriter, Location loc, const llvm::Stri
 
 /// Emits the checks that the operator would have made: values of `given` types replace those of `expected` types, whose
 /// symbols have the values `extents`. `where` is for the error message.
-static void requireSameExtents(PatternRewriter &rewriter, Location loc, TypeRange given, TypeRange expected,
+static void requireSameExtents(RewriterBase &rewriter, Location loc, TypeRange given, TypeRange expected,
                                const llvm::StringMap<SymbolicInt> &extents, StringRef where) {
   Requirements requirements;
   for (auto [from, to] : llvm::zip(given, expected))
@@ -56,7 +56,7 @@ static void requireSameExtents(PatternRewriter &rewriter, Location loc, TypeRang
 }
 
 /// Reshapes values to the types that their users expect.
-static SmallVector<Value> reshaped(PatternRewriter &rewriter, Location loc, ValueRange values, TypeRange types) {
+static SmallVector<Value> reshaped(RewriterBase &rewriter, Location loc, ValueRange values, TypeRange types) {
   SmallVector<Value> result;
   for (auto [value, type] : llvm::zip_equal(values, types))
     result.push_back(value.getType() == type ? value : rewriter.create<ReshapeOp>(loc, type, value).getResult());
@@ -160,6 +160,16 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
   }
 };
 
+/// What sizes that became known fulfil.
+struct DropKnownRequirement : OpRewritePattern<RequireOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RequireOp op, PatternRewriter &rewriter) const override {
+    std::optional<int64_t> value = op.getValue().values()[0].constant();
+    return value && *value >= 0 ? (rewriter.eraseOp(op), success()) : failure();
+  }
+};
+
 struct DropUnusedElements : OpRewritePattern<LoopOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -193,8 +203,79 @@ struct DropUnusedElements : OpRewritePattern<LoopOp> {
 };
 } // namespace
 
+/// A copy of a loop, whose body defines symbols of its own and has the extents of these carried values. Null: other
+/// operators than graph.measure define symbols.
+static LoopOp copyForIteration(LoopOp op, ValueRange carried, RewriterBase &rewriter, std::set<std::string> &used) {
+  auto copy = cast<LoopOp>(rewriter.clone(*op));
+  auto extents =
+      matchExtents(op.definedSymbols(), TypeRange(op.getBody().getArgumentTypes()).drop_front(), carried.getTypes());
+  copy.getBody().walk([&](MeasureOp measure) {
+    std::string name = measure.getSymbol().str() + "_again";
+    while (!used.insert(name).second)
+      name += "n";
+    extents[measure.getSymbol()] = SymbolicInt::symbol(name);
+    measure.setSymbol(name);
+  });
+  substituteSymbols(copy.getBody(), extents);
+  return copy;
+}
+
+LogicalResult perpend::graph::unrollLoop(LoopOp op, RewriterBase &rewriter, int64_t mostOperators) {
+  std::optional<int64_t> count = op.countIsKnown() ? op.getCount().values()[0].constant() : std::nullopt;
+  const auto operators = static_cast<int64_t>(op.getBody().front().getOperations().size());
+  auto definesOthers = [](SymbolInterface inner) {
+    return isa<MeasureOp>(*inner) || inner.definedSymbols().empty() ? WalkResult::advance() : WalkResult::interrupt();
+  };
+  if (!count || *count < 1 || *count > mostOperators / operators || op.getBody().walk(definesOthers).wasInterrupted())
+    return failure();
+  const Location loc = op.getLoc();
+  std::set<std::string> used;
+  collectSymbols(op->getParentOfType<func::FuncOp>().getBody(), used);
+  for (StringAttr name : symbolsDefinedIn(op->getParentOfType<func::FuncOp>().getBody()))
+    used.insert(name.str());
+  SmallVector<Value> carried(op.getInitial());
+  SmallVector<SmallVector<Value>> elements(op.scanResults().size());
+  for (int64_t number = 0; number < *count; ++number) {
+    rewriter.setInsertionPoint(op);
+    GraphBuilder builder(rewriter, loc);
+    LoopOp copy = copyForIteration(op, carried, rewriter, used);
+    rewriter.setInsertionPoint(copy);
+    SmallVector<Value> arguments{builder.dims(SymbolicInt(number), /*isScalar=*/true)};
+    arguments.append(reshaped(rewriter, loc, carried, TypeRange(copy.getBody().getArgumentTypes()).drop_front()));
+    Block &body = copy.getBody().front();
+    Operation *yield = body.getTerminator();
+    rewriter.inlineBlockBefore(&body, copy, arguments);
+    carried.assign(yield->operand_begin(), yield->operand_begin() + op.carriedCount());
+    for (auto [all, element] : llvm::zip_equal(elements, yield->getOperands().drop_front(op.carriedCount()))) {
+      Shape shape = shapeOf(all.empty() ? element : all.front());
+      if (all.empty())
+        shape.insert(shape.begin(), SymbolicInt(1));
+      else
+        requireSameExtents(rewriter, loc, element.getType(),
+                           tensorType(ArrayRef(shape).drop_front(), tensorTypeOf(element).getElementType()), {},
+                           "behind an iteration");
+      all.push_back(builder.reshape(element, shape));
+    }
+    rewriter.eraseOp(yield);
+    rewriter.eraseOp(copy);
+  }
+  rewriter.setInsertionPoint(op);
+  GraphBuilder builder(rewriter, loc);
+  SmallVector<Type> expected(TypeRange(op.getBody().getArgumentTypes()).drop_front());
+  llvm::append_range(expected, op.scanResults().getTypes());
+  for (const SmallVector<Value> &all : elements)
+    carried.push_back(builder.concat(all, 0));
+  TypeRange given = ValueRange(carried).getTypes();
+  SmallVector<StringAttr> symbols = op.definedSymbols();
+  auto extents = matchExtents(symbols, expected, given);
+  measureAll(rewriter, loc, extents, symbols);
+  requireSameExtents(rewriter, loc, given, expected, extents, "behind the last iteration");
+  rewriter.replaceOp(op, reshaped(rewriter, loc, carried, op.getResultTypes()));
+  return success();
+}
+
 void perpend::graph::addControlFlowPatterns(RewritePatternSet &patterns) {
-  patterns.add<InlineBranch, InlineIteration, DropUnusedElements>(patterns.getContext());
+  patterns.add<InlineBranch, InlineIteration, DropUnusedElements, DropKnownRequirement>(patterns.getContext());
 }
 
 /// The expression that a measured value equals, if there is one.

@@ -3,6 +3,8 @@
 #ifndef PERPEND_GRAPH_PASSES_SIMPLIFYCONTROLFLOW_H
 #define PERPEND_GRAPH_PASSES_SIMPLIFYCONTROLFLOW_H
 
+#include "graph/Graph.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -10,6 +12,10 @@ namespace perpend::graph {
 /// Patterns that inline the branch of a constant condition and loops of at most one iteration, and remove unused scan
 /// results.
 void addControlFlowPatterns(mlir::RewritePatternSet &patterns);
+
+/// One iteration behind the other. Failure: their number is not known, they are together more than `mostOperators`, or
+/// operators in the body define symbols in another way than by graph.measure.
+mlir::LogicalResult unrollLoop(LoopOp op, mlir::RewriterBase &rewriter, int64_t mostOperators);
 
 /// Substitutes the expression for each symbol that is measured from one, and erases measures of unused symbols. Returns
 /// whether anything changed.

@@ -18,7 +18,7 @@ static TargetInfo describe(StringRef configuration) {
   target.memories = {{"local"}};
   target.global.bytesPerSecond = 8e9;
   target.fusesMultiplyAdds = true;
-  target.units = {productUnit.str(), windowUnit.str()};
+  target.units = {productUnit.str(), windowUnit.str(), nestUnit.str()};
   target.fmaPerCycle = 1;
   target.cyclesPerSecond = 1e9;
   target.mainMemories = {{.name = nearMemory.str(), .bytes = config.llbBytes}};
