@@ -225,3 +225,17 @@ def test_a_choice_of_branches(condition: bool) -> None:
         [node("Less", "n zero", "c"), branches()], inputs, {"w": floats(7), "zero": np.array(0, np.float32)}
     )
     assert expect(model, inputs) == []
+
+
+@pytest.mark.parametrize("kind", [TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64])
+def test_bits_of_a_type_that_units_do_not_have(kind: int) -> None:
+    """They are moved, and are elements of another type where they arrive."""
+    wide = helper.tensor_dtype_to_np_dtype(kind)
+    other = {TensorProto.UINT16: TensorProto.INT16, TensorProto.UINT32: TensorProto.INT32}.get(kind, TensorProto.INT64)
+    x = RANDOM.integers(0, np.iinfo(wide).max, (5, 7), dtype=wide)
+    nodes = [node("Transpose", "x", "t"), node("BitCast", "t", to=other)]
+    graph = helper.make_graph(nodes, "g", values("x", kind, [5, 7]), values("y", other, [7, 5]))
+    compiled = perpend.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)]), target="quoin:t1")
+    (got,) = compiled(x)
+    np.testing.assert_array_equal(got, x.T.view(got.dtype))
+    assert not [line for line in compiled.report.units if line.startswith("the scalar core")]

@@ -487,7 +487,8 @@ bool BodyReader::visitStore(tile::StoreOp store) {
   std::optional<unsigned> value = nodeOf(store.getValue());
   if (!element || element->isChosen())
     return refuse("a result whose address is not affine");
-  if (!value || (typeOf(type) == DType::None && !areSameBits(elementTypes[*value], type)))
+  const bool isMoved = value && (typeOf(type) == DType::None || nodes[*value].type == DType::None);
+  if (!value || (isMoved && !areSameBits(elementTypes[*value], type)))
     return refuse("a result whose type no unit has");
   return stores.push_back({*value, std::move(*element), type}), true;
 }

@@ -197,7 +197,7 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   }
   if (addRows(reader, nest))
     return true;
-  if (nest.type == DType::None)
+  if (nest.type == DType::None || nest.nodes[nest.value].type == DType::None)
     addMove(std::move(nest), store.type);
   else
     for (Nest &each : forwards(std::move(nest))) {
