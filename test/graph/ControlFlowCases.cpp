@@ -106,8 +106,55 @@ func.func @main(%x: tensor<?xf32, #n>) -> tensor<?xf32, #m> {
            {{-1}}}};
 }
 
+/// Short ones, with equal elements, updates of one element and outside of all, and extents that grow.
+static PassCase sequences() {
+  return {"sequences",
+          R"(
+#s = #graph.shape<["s", 4]>
+#t = #graph.shape<["s + 6", 4]>
+func.func @main(%x: tensor<6x4xf32>, %u: tensor<5x4xf32>, %c: tensor<1xf32>) -> (tensor<3x4xf32>, tensor<6x4xf32>, tensor<?x4xf32, #s>, tensor<3x4xf32>) {
+  %r = graph.map (%x) : (tensor<6x4xf32>) -> tensor<6x4xf32> {
+  ^bb0(%a: f32):
+    %f = math.floor %a : f32
+    graph.yield %f : f32
+  }
+  %o = graph.sort descending %r dim 0 : tensor<6x4xf32> -> tensor<3x4xi64>
+  %of = graph.map (%o) : (tensor<3x4xi64>) -> tensor<3x4xf32> {
+  ^bb0(%a: i64):
+    %f = arith.sitofp %a : i64 to f32
+    graph.yield %f : f32
+  }
+  %i = graph.constant dense<[[0], [5], [0], [7], [-1]]> : tensor<5x1xi64> : tensor<5x1xi64>
+  %w = graph.scatter %x[%i] to %u : (tensor<6x4xf32>, tensor<5x1xi64>, tensor<5x4xf32>) -> tensor<6x4xf32>
+  %h, %es = graph.loop count <[3]> carried (%x : tensor<6x4xf32>) symbols ["s"] -> (tensor<?x4xf32, #s>, tensor<3x4xf32>) {
+  ^bb0(%n: tensor<i64>, %a: tensor<?x4xf32, #s>):
+    %j = graph.concat %a, %w axis 0 : (tensor<?x4xf32, #s>, tensor<6x4xf32>) -> tensor<?x4xf32, #t>
+    %e = graph.gather %x[%n] axis 0 : (tensor<6x4xf32>, tensor<i64>) -> tensor<4xf32>
+    graph.yield %j, %e : tensor<?x4xf32, #t>, tensor<4xf32>
+  }
+  %b = graph.map (%c) : (tensor<1xf32>) -> tensor<1xi1> {
+  ^bb0(%a: f32):
+    %zero = arith.constant 0.0 : f32
+    %p = arith.cmpf ogt, %a, %zero : f32
+    graph.yield %p : i1
+  }
+  %d = graph.if %b symbols [] : tensor<1xi1> -> (tensor<3x4xf32>) {
+    %m = graph.map (%es, %of) : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32> {
+    ^bb0(%a: f32, %e: f32):
+      %p = arith.subf %a, %e : f32
+      graph.yield %p : f32
+    }
+    graph.yield %m : tensor<3x4xf32>
+  } else {
+    graph.yield %es : tensor<3x4xf32>
+  }
+  return %of, %w, %h, %d : tensor<3x4xf32>, tensor<6x4xf32>, tensor<?x4xf32, #s>, tensor<3x4xf32>
+})",
+          {{6, 4}, {5, 4}, {1}}};
+}
+
 std::vector<PassCase> controlFlowCases() {
-  std::vector<PassCase> cases{recurrentLoop(), scaleInBranch()};
+  std::vector<PassCase> cases{recurrentLoop(), scaleInBranch(), sequences()};
   for (const PassCase &more : sizeCases())
     cases.push_back(more);
   return cases;
