@@ -58,3 +58,18 @@ def test_large_weights_come_in_pieces(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
     assert sum(read) <= 1.1 * (sum(weight.nbytes for weight in weights.values()) + 8 * x.nbytes)
+
+
+def test_what_no_nest_keeps_takes_no_space(tmp_path: Path) -> None:
+    """Sums of f32 behind which results are rounded stay in the matrix unit: LLB has no room for them, but for weights,
+    which one core reads."""
+    torch = pytest.importorskip("torch")
+    convolutions = [torch.nn.Conv2d(channels, 256, 3, padding=1) for channels in (128, 256, 256)]
+    layers = [layer for convolution in convolutions for layer in (convolution, torch.nn.ReLU())]
+    net, x = torch.nn.Sequential(*layers).half().eval(), torch.randn(1, 128, 60, 60).half()
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    perpend.import_model(net, example_inputs=(x,)).compile(str(path), {"target": "quoin:c8"})
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
+    assert max(read[1:]) < convolutions[0].weight.nbytes / 2, read

@@ -90,6 +90,18 @@ def test_a_chosen_integer_of_64_bits_is_computed_with(target: str) -> None:
     assert expect(model_of(nodes, {"x": a, "b": b}), {"x": a, "b": b}, target) == []
 
 
+def test_cores_share_both_words_of_integers(tmp_path: Path) -> None:
+    """Low words begin at lines, high words 4 bytes behind: cores that write to different lines write the same number
+    of both."""
+    a, b = RANDOM.integers(-(2**62), 2**62, (2, 40, 64))
+    model = model_of([node("Add", "x b")], {"x": a, "b": b})
+    assert expect(model, {"x": a, "b": b}, "quoin:c8") == []
+    onnx.save(model, tmp_path / "m.onnx")
+    cycles_on("quoin:c8", tmp_path)
+    cores = json.loads((tmp_path / "m.json").read_text())["cores"]
+    assert [core["memories"]["DDR"]["written"] for core in cores] == [a.nbytes // 8] * 8
+
+
 def test_an_index_beyond_32_bits_is_no_small_one() -> None:
     """It is outside of the table, and so the last row: not that of its low word."""
     inputs = {"x": floats(10, 16), "i": np.array([2**32 + 3, -(2**33) + 1, 4])}

@@ -16,9 +16,9 @@ int64_t iterationsOfLines(const Nest &nest, unsigned loop, const Spot &place) {
   const auto size = static_cast<int64_t>(sizeOf(nest.type));
   const int64_t stride = nest.store.strides[loop] * size;
   const auto base = static_cast<int64_t>(place.byte) + nest.store.base * size;
-  if (nest.loops[loop].isReduced || stride <= 0 || base % lineBytes)
+  if (nest.loops[loop].isReduced || stride <= 0)
     return 0;
-  int64_t inner = size;
+  int64_t inner = base % lineBytes + size; // iterations that begin at a line end at one, too, or where the next begins
   for (unsigned other = 0; other < nest.loops.size(); ++other) {
     const int64_t distance = nest.store.strides[other] * size;
     if (other == loop || distance == 0)

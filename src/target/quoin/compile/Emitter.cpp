@@ -43,7 +43,7 @@ class Emitter {
 public:
   Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar)
       : main(main), decisions(decisions), pieces(piecesOf(main, config, decisions)),
-        prefetch(pieces, main.weights, config), end(main.end) {
+        prefetch(pieces, main.weights, config, decisions), end(main.end) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
@@ -58,7 +58,7 @@ private:
   void emitStep(Step &step);
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
-  void placeLocals(const Step &step, SmallVectorImpl<Spot> &places);
+  SmallVector<Spot> placesOf(const Step &step, ArrayRef<Nest> nests);
   std::string emitNest(const Nest &nest, ArrayRef<Spot> places);
   std::string emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers);
   /// Parts of a nest for cores, and the buffers that they read from LLB after all.
@@ -360,19 +360,26 @@ bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
   return true;
 }
 
-/// In LLB if there is space.
-void Emitter::placeLocals(const Step &step, SmallVectorImpl<Spot> &places) {
+/// Of a step's buffers, for nests that may not use all of them: what they keep lies in LLB if there is space.
+SmallVector<Spot> Emitter::placesOf(const Step &step, ArrayRef<Nest> nests) {
+  SmallVector<Spot> places;
+  for (const auto &values : {step.inputs, step.outputs})
+    for (const Value &value : values)
+      places.push_back(value.spot);
   uint64_t next = locals.byte;
-  for (auto [buffer, near] : zip_equal(ownBuffers(*step.nests), prefetch.localsOf(number))) {
+  for (auto [local, buffer] : enumerate(ownBuffers(*step.nests))) {
+    const auto number = static_cast<unsigned>(local);
+    std::optional<uint64_t> near;
     if (buffer.isTable()) {
       places.push_back({Space::DDR, tableAt(buffer)});
-    } else if (near) {
-      places.push_back({Space::LLB, *near});
-    } else {
-      places.push_back({Space::DDR, next});
-      next += bytesOf(buffer);
+      continue;
     }
+    if (Prefetch::isUsed(nests, step.nests->arguments + number))
+      near = prefetch.takeLocal(this->number, number, static_cast<uint64_t>(buffer.elements) * buffer.elementBytes);
+    places.push_back(near ? Spot{Space::LLB, *near} : Spot{Space::DDR, next});
+    next += near ? 0 : bytesOf(buffer);
   }
+  return places;
 }
 
 std::string Emitter::emitNests(const Step &step) {
@@ -381,18 +388,14 @@ std::string Emitter::emitNests(const Step &step) {
   std::vector<std::pair<Stream::State, std::vector<FarRange>>> before;
   for (const std::unique_ptr<Core> &core : cores)
     before.emplace_back(core->stream.state(), core->far);
-  SmallVector<Spot> places;
-  for (const auto &values : {step.inputs, step.outputs})
-    for (const Value &value : values)
-      places.push_back(value.spot);
-  placeLocals(step, places);
   stagedNow.clear();
   const Prefetch ahead = prefetch;
-  if (!pieces[number].isPart && emitRows(*step.nests, places))
+  if (!pieces[number].isPart && emitRows(*step.nests, placesOf(step, {}))) // rows stay in L1
     return "";
   std::string problem;
   for (const std::vector<Nest> &nests : waysOf(step, decisions)) {
     problem.clear();
+    const SmallVector<Spot> places = placesOf(step, nests);
     for (const Nest &nest : nests)
       if (problem = emitNest(nest, places); !problem.empty())
         break;

@@ -22,20 +22,36 @@ static bool readsMost(const Kernel &kernel, unsigned buffer) {
   });
 }
 
-/// The lowest places beside the values of the step.
-void Prefetch::placeLocals(const Step &step) {
-  std::vector<Range> &ranges = taken.emplace_back(step.near);
+bool Prefetch::isUsed(llvm::ArrayRef<Nest> nests, unsigned buffer) {
+  return llvm::any_of(nests, [&](const Nest &nest) {
+    return nest.store.buffer == buffer || (nest.rows && nest.rows->table == buffer) ||
+           llvm::any_of(nest.nodes,
+                        [&](const Node &node) { return node.kind == Node::Load && node.access.buffer == buffer; });
+  });
+}
+
+std::optional<uint64_t> Prefetch::takeLocal(size_t number, unsigned buffer, uint64_t bytes) {
+  std::optional<uint64_t> &place = locals[number][buffer];
+  if (!place && bytes)
+    if (place = near(number).takeLowest(bytes); place)
+      taken[number].push_back({*place, bytes});
+  return place;
+}
+
+/// The lowest places beside the values of the step: of what the best list of nests keeps.
+void Prefetch::placeLocals(const Step &step, const Decisions &decisions) {
+  const size_t number = taken.size();
+  taken.push_back(step.near);
   auto &places = locals.emplace_back();
   if (!step.nests)
     return;
-  NearMemory near(nearBytes);
-  near.take(ranges);
-  for (const Buffer &buffer : llvm::ArrayRef(step.nests->buffers).drop_front(step.nests->arguments)) {
-    const auto bytes = static_cast<uint64_t>(buffer.elements) * buffer.elementBytes;
-    places.push_back(buffer.isTable() || bytes == 0 ? std::nullopt : near.takeLowest(bytes));
-    if (places.back())
-      ranges.push_back({*places.back(), bytes});
-  }
+  const Kernel &kernel = *step.nests;
+  places.resize(kernel.buffers.size() - kernel.arguments);
+  const std::vector<Nest> best = waysOf(step, decisions).front();
+  for (unsigned local = 0; local < places.size(); ++local)
+    if (const Buffer &buffer = kernel.buffers[kernel.arguments + local];
+        !buffer.isTable() && isUsed(best, kernel.arguments + local))
+      takeLocal(number, local, static_cast<uint64_t>(buffer.elements) * buffer.elementBytes);
 }
 
 Prefetch::Constant Prefetch::constantOf(const Value &value) {
@@ -45,12 +61,12 @@ Prefetch::Constant Prefetch::constantOf(const Value &value) {
   return {value.spot.byte, bytes, 1, bytes};
 }
 
-Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config)
+Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config, const Decisions &decisions)
     : nearBytes(config.llbBytes) {
   constexpr uint64_t least = 2048; // less is not worth a copy
   for (auto [number, piece] : llvm::enumerate(pieces)) {
     const Step &step = piece.step;
-    placeLocals(step);
+    placeLocals(step, decisions);
     std::vector<Constant> &list = constants.emplace_back();
     if (!step.nests)
       continue;

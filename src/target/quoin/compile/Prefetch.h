@@ -24,14 +24,17 @@ struct Copy {
 
 class Prefetch {
 public:
-  Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config);
+  Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config, const Decisions &decisions);
 
   /// Inputs of the step that are in LLB by now get their places there.
   void begin(size_t number, Step &step);
   /// What is taken of LLB until the step that runs has ended.
   NearMemory near(size_t number) const;
-  /// Where in LLB the step has what its kernel keeps between its nests; nullopt: there is no space.
-  llvm::ArrayRef<std::optional<uint64_t>> localsOf(size_t number) const { return locals[number]; }
+  /// Where in LLB the step has a buffer that its kernel keeps between its nests, counted from 0; nullopt: there is no
+  /// space. Those that the best list of nests keeps have had places from the beginning.
+  std::optional<uint64_t> takeLocal(size_t number, unsigned buffer, uint64_t bytes);
+  /// Whether nests have something in a buffer.
+  static bool isUsed(llvm::ArrayRef<Nest> nests, unsigned buffer);
   /// What the step behind this one lacks.
   uint64_t missingBytes(size_t number) const;
   /// What to copy beside a part of a step, that has these ranges of LLB, too: all that the next step lacks, and at most
@@ -56,7 +59,7 @@ private:
   const Resident *find(const Constant &constant) const;
   Resident *allocate(size_t number, const Constant &constant, llvm::ArrayRef<Range> used);
   NearMemory nearUntil(size_t from, size_t last, llvm::ArrayRef<Range> used) const;
-  void placeLocals(const Step &step);
+  void placeLocals(const Step &step, const Decisions &decisions);
 
   uint64_t nearBytes;
   std::vector<std::vector<Range>> taken; ///< what each step has in LLB
