@@ -73,3 +73,20 @@ def test_what_no_nest_keeps_takes_no_space(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
     assert max(read[1:]) < convolutions[0].weight.nbytes / 2, read
+
+
+def test_an_input_that_several_steps_read_is_near(tmp_path: Path) -> None:
+    """Only the first step reads it from DDR: for the others, one core copies it to LLB."""
+    x, layers = floats(64, 512), 4
+    weights = {f"w{layer}": floats(512, 64) / 16 for layer in range(layers)}
+    nodes = [node("MatMul", f"x w{layer}", f"p{layer}") for layer in range(layers)]
+    nodes += [node("Relu", f"p{layer}", f"r{layer}") for layer in range(layers)]
+    nodes.append(node("Concat", " ".join(f"r{layer}" for layer in range(layers)), axis=1))
+    model = model_of(nodes, {"x": x}, weights)
+    assert expect(model, {"x": x}, "quoin:c8") == []
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
+    assert sum(read[1:]) <= 1.1 * (x.nbytes + weights["w0"].nbytes), read

@@ -18,7 +18,7 @@ from python.test_accelerators import expect, floats, model_of, node
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
 
 TARGETS = ["quoin:t1", "quoin:c8"]
-DECIDED = {"chains", "cores", "residency"}  # by the compiler, about the small model below
+DECIDED = {"ahead": 1.02, "chains": 1.2, "cores": 1.2, "residency": 1.2}  # by the compiler, about the small model below
 RANDOM = np.random.default_rng(3)
 
 
@@ -125,7 +125,8 @@ def test_a_target_without_a_decision(tmp_path: Path) -> None:
         (got,) = perpend.compile(model, target=f"quoin:c8,-{left_out}")(x)
         np.testing.assert_allclose(got, whole, rtol=1e-5, atol=1e-5)
         without = cycles_on(f"quoin:c8,-{left_out}", tmp_path)
-        assert without > 1.2 * cycles if left_out in DECIDED else without == cycles, left_out
+        least = DECIDED.get(left_out)
+        assert without > least * cycles if least else without == cycles, left_out
     said = succeed("compile", "m.onnx", "--target", "quoin:c8,-staging,-parts", "-o", "m.qn", folder=tmp_path)
     assert "target quoin:c8,-parts,-staging" in said
 

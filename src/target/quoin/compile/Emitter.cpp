@@ -43,7 +43,7 @@ class Emitter {
 public:
   Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar)
       : main(main), decisions(decisions), pieces(piecesOf(main, config, decisions)),
-        prefetch(pieces, main.weights, config, decisions), end(main.end) {
+        prefetch(pieces, main, config, decisions), end(main.end) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR

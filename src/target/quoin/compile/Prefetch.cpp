@@ -8,18 +8,19 @@ namespace perpend::quoin {
 
 constexpr uint64_t lineBytes = 64;
 
-/// Whether a kernel reads at least half of a buffer, in one of its nests: not only some rows of a table.
-static bool readsMost(const Kernel &kernel, unsigned buffer) {
-  return llvm::any_of(kernel.nests, [&](const Nest &nest) {
-    return llvm::any_of(nest.nodes, [&](const Node &node) {
+/// How much of a buffer a kernel reads, at most 1: of a table only rows that no data chooses.
+static double shareRead(const Kernel &kernel, unsigned buffer) {
+  double elements = 0;
+  for (const Nest &nest : kernel.nests)
+    for (const Node &node : nest.nodes) {
       if (node.kind != Node::Load || node.access.buffer != buffer)
-        return false;
-      int64_t elements = 1;
+        continue;
+      double read = 1;
       for (auto [loop, stride] : llvm::zip_equal(nest.loops, node.access.strides))
-        elements *= stride ? loop.extent : 1;
-      return 2 * elements >= kernel.buffers[buffer].elements;
-    });
-  });
+        read *= stride ? double(loop.extent) : 1;
+      elements += read;
+    }
+  return std::min(1.0, elements / double(std::max<int64_t>(1, kernel.buffers[buffer].elements)));
 }
 
 bool Prefetch::isUsed(llvm::ArrayRef<Nest> nests, unsigned buffer) {
@@ -61,9 +62,25 @@ Prefetch::Constant Prefetch::constantOf(const Value &value) {
   return {value.spot.byte, bytes, 1, bytes};
 }
 
-Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config, const Decisions &decisions)
+/// Inputs of the program into which no step writes.
+static std::vector<Range> keptInputs(const MainProgram &main) {
+  std::vector<Range> kept = main.inputs;
+  for (const Step &step : main.steps)
+    for (const Value &output : step.outputs)
+      llvm::erase_if(kept, [&](const Range &input) {
+        return output.spot.space == Space::DDR && output.spot.byte < input.end() &&
+               input.byte < output.spot.byte + output.bytes();
+      });
+  return kept;
+}
+
+Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const MainProgram &main, const Config &config,
+                   const Decisions &decisions)
     : nearBytes(config.llbBytes) {
   constexpr uint64_t least = 2048; // less is not worth a copy
+  std::vector<Range> sources = keptInputs(main);
+  sources.push_back(main.weights);
+  std::map<Constant, double> shares; // how much of it all steps read, together
   for (auto [number, piece] : llvm::enumerate(pieces)) {
     const Step &step = piece.step;
     placeLocals(step, decisions);
@@ -73,13 +90,19 @@ Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Con
     for (auto [input, value] : llvm::enumerate(step.inputs)) {
       const Constant constant = constantOf(value);
       const uint64_t end = constant.byte + constant.pitch * (constant.rows - 1) + constant.row;
-      if (value.spot.space != Space::DDR || constant.byte < weights.byte || end > weights.end() ||
-          constant.byte % lineBytes || constant.bytes() < least || llvm::is_contained(list, constant) ||
-          !(value.part || readsMost(*step.nests, static_cast<unsigned>(input))))
+      const bool isSource =
+          llvm::any_of(sources, [&](const Range &range) { return constant.byte >= range.byte && end <= range.end(); });
+      if (value.spot.space != Space::DDR || !isSource || constant.byte % lineBytes || constant.bytes() < least ||
+          llvm::is_contained(list, constant))
         continue;
       list.push_back(constant);
-      readers[constant].push_back(number);
+      shares[constant] += value.part ? 1 : shareRead(*step.nests, static_cast<unsigned>(input));
     }
+  }
+  for (auto [number, list] : llvm::enumerate(constants)) {
+    llvm::erase_if(list, [&](const Constant &constant) { return shares[constant] < 0.5; });
+    for (const Constant &constant : list)
+      readers[constant].push_back(number);
   }
 }
 

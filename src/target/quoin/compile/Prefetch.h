@@ -3,7 +3,7 @@
 // DDR is idle while units compute, and units are idle while they wait for weights. So the constants of later steps are
 // copied to LLB beside what cores compute: those of the next step in any case, and those of steps behind it as far as
 // there is time and space. They lie at the end of LLB, where the steps up to their last reader have nothing; what
-// several steps read stays in between.
+// several steps read stays in between. Constants here are those of the model, and inputs of the program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_PREFETCH_H
@@ -24,7 +24,7 @@ struct Copy {
 
 class Prefetch {
 public:
-  Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config, const Decisions &decisions);
+  Prefetch(llvm::ArrayRef<Piece> pieces, const MainProgram &main, const Config &config, const Decisions &decisions);
 
   /// Inputs of the step that are in LLB by now get their places there.
   void begin(size_t number, Step &step);
