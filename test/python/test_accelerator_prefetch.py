@@ -90,3 +90,14 @@ def test_an_input_that_several_steps_read_is_near(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
     assert sum(read[1:]) <= 1.1 * (x.nbytes + weights["w0"].nbytes), read
+
+
+@pytest.mark.parametrize(("images", "channels", "columns"), [(2, 256, 256), (4, 128, 128), (3, 64, 160), (4, 512, 96)])
+def test_cores_share_rows_and_columns(images: int, channels: int, columns: int) -> None:
+    """A product is cut along both, so that each core reads less of both factors; no two cores write to one line."""
+    torch = pytest.importorskip("torch")
+    net, x = torch.nn.Conv2d(channels, columns, 1, stride=2).half().eval(), torch.randn(images, channels, 14, 14).half()
+    (got,) = perpend.compile(net, example_inputs=(x,), target="quoin:c8")(x.numpy())
+    with torch.no_grad():
+        wanted = net.float()(x.float()).numpy()
+    np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=4e-3, atol=4e-3)

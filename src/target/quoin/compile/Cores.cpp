@@ -61,24 +61,43 @@ std::pair<int64_t, int64_t> reachOf(const accelerator::Border &border, int64_t s
   return reach.value_or(std::pair<int64_t, int64_t>(0, 0));
 }
 
+/// Parts of a nest along a loop, at most so many, each of which but the last has as many iterations as the first.
+static std::vector<Nest> partsAlong(const Nest &nest, unsigned loop, int64_t step, size_t count) {
+  std::vector<Nest> parts;
+  const int64_t extent = nest.loops[loop].extent;
+  const auto length = static_cast<int64_t>(
+      llvm::alignTo(llvm::divideCeil(static_cast<uint64_t>(extent), count), static_cast<uint64_t>(step)));
+  for (int64_t begin = 0; begin < extent; begin += length) {
+    parts.push_back(nest);
+    cut(parts.back(), loop, begin, std::min(begin + length, extent));
+  }
+  return parts;
+}
+
 std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {
   const Spot &place = places[nest.store.buffer];
   std::vector<std::vector<Nest>> divisions;
   const size_t loops = nest.loops.size() - (nest.rows ? 1 : 0); // rows stay whole
-  for (unsigned loop = 0; loop < loops; ++loop) {
-    const int64_t step = iterationsOfLines(nest, loop, place), extent = nest.loops[loop].extent;
-    if (step == 0)
-      continue;
-    const auto length = static_cast<int64_t>(
-        llvm::alignTo(llvm::divideCeil(static_cast<uint64_t>(extent), cores), static_cast<uint64_t>(step)));
-    if (length >= extent)
-      continue;
-    std::vector<Nest> &parts = divisions.emplace_back();
-    for (int64_t begin = 0; begin < extent; begin += length) {
-      parts.push_back(nest);
-      cut(parts.back(), loop, begin, std::min(begin + length, extent));
-    }
-  }
+  std::vector<std::pair<unsigned, int64_t>> steps;              // of loops that can be cut
+  for (unsigned loop = 0; loop < loops; ++loop)
+    if (const int64_t step = iterationsOfLines(nest, loop, place); step && step < nest.loops[loop].extent)
+      steps.emplace_back(loop, step);
+  auto add = [&](std::vector<Nest> parts) {
+    if (parts.size() > 1)
+      divisions.push_back(std::move(parts));
+  };
+  for (auto [loop, step] : steps)
+    add(partsAlong(nest, loop, step, cores));
+  // Sums along two loops, so that each core reads less of both factors.
+  for (auto [outer, outerStep] : nest.combine ? steps : std::vector<std::pair<unsigned, int64_t>>())
+    for (auto [inner, innerStep] : steps)
+      for (size_t count = 2; outer != inner && 2 * count <= cores; count *= 2) {
+        std::vector<Nest> parts;
+        for (const Nest &part : partsAlong(nest, outer, outerStep, count))
+          llvm::append_range(parts, partsAlong(part, inner, innerStep, cores / count));
+        if (2 * parts.size() > cores)
+          add(std::move(parts));
+      }
   if (divisions.empty())
     divisions.push_back({nest});
   return divisions;
