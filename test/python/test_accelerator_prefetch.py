@@ -101,3 +101,27 @@ def test_cores_share_rows_and_columns(images: int, channels: int, columns: int) 
     with torch.no_grad():
         wanted = net.float()(x.float()).numpy()
     np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.parametrize(
+    "rows, extent, columns, transposed",
+    [(768, 768, 768, False), (736, 768, 768, True), (1024, 3072, 256, True), (700, 1536, 448, False)],
+)
+def test_large_weights_come_in_chunks(rows: int, extent: int, columns: int, transposed: bool, tmp_path: Path) -> None:
+    """Cores that have rows of a product read a chunk of the weights while the first core copies the next one."""
+    x, b = floats(rows, extent).astype(np.float16), floats(columns).astype(np.float16)
+    w = (floats(columns, extent) / 32).astype(np.float16)
+    nodes = [node("Gemm", "x w b", "s", transB=1) if transposed else node("Gemm", "x w b", "s"), node("Relu", "s")]
+    model = model_of(nodes, {"x": x}, {"w": w if transposed else np.ascontiguousarray(w.T), "b": b})
+    (wanted,) = perpend.import_model(model).evaluate(x)
+    (got,) = perpend.compile(model, target="quoin:c8")(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=2e-3, atol=4e-3)
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], check=True, capture_output=True, timeout=120).stdout
+    assert text.count(b"bar 1, 255") >= 8
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    cores = json.loads(report.read_text())["cores"]
+    assert sum(core["memories"]["DDR"]["read"] for core in cores) <= 1.1 * (w.nbytes + x.nbytes)
+    assert all(core["units"]["MX"]["busy"] for core in cores[1:])

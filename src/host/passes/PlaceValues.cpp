@@ -3,9 +3,9 @@
 // Decides in which memory each buffer of a host program lies, where several are
 // possible, and writes that down as the type of the buffer and of its places,
 // which everything behind goes by. Until here a value lies in the farthest memory
-// that those who touch it reach. Those that live for the fewest steps, for each
-// time that all of it is read or written, come first, which need memory for the
-// shortest time, then in the order of the program. Each goes to the nearest one,
+// that those who touch it reach. Those that live for the fewest steps, its writer's
+// among them, for each time that all of it is read or written, come first, which
+// need memory for the shortest time, then in the order of the program. Each goes to the nearest one,
 // in the order of the machine's memories,
 //
 // - that every launch which touches it can read or write,
@@ -50,7 +50,7 @@ struct PlaceValues : perpend::host::impl::HostPlaceValuesBase<PlaceValues> {
       LiveRanges ranges = liveRangesOf(entry);
       std::multimap<double, BufferOp> order; // by how many steps they live for each access
       for (auto &[buffer, range] : ranges.buffers)
-        order.emplace(double(range.last - range.first) / accessesOf(buffer), buffer);
+        order.emplace(double(range.last - range.first + 1) / accessesOf(buffer), buffer);
       for (auto [steps, buffer] : order)
         if (!BufferOp(buffer)->hasAttr(pinnedAttribute))
           bringNear(buffer, ranges);

@@ -6,6 +6,7 @@
 #include "target/quoin/compile/Matrix.h"
 #include "target/quoin/compile/Pieces.h"
 #include "target/quoin/compile/Prefetch.h"
+#include "target/quoin/compile/Rolling.h"
 #include "target/quoin/compile/RowChain.h"
 #include "target/quoin/compile/Staging.h"
 #include "target/quoin/compile/Stream.h"
@@ -43,7 +44,7 @@ class Emitter {
 public:
   Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar)
       : main(main), decisions(decisions), pieces(piecesOf(main, config, decisions)),
-        prefetch(pieces, main, config, decisions), end(main.end) {
+        prefetch(pieces, main.weights, config, decisions), end(main.end) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
@@ -78,6 +79,10 @@ private:
   void addCopies(std::vector<Core *> &working, uint64_t cycles);
   void endSections(ArrayRef<Core *> working);
   bool emitRows(const Kernel &kernel, ArrayRef<Spot> places);
+  bool emitRolling(const Step &step, ArrayRef<Spot> places);
+  bool emitChunks(const std::vector<Nest> &parts, ArrayRef<Spot> places, Rolling rolling);
+  std::optional<Rolling> rollingOf(const Nest &part, ArrayRef<Spot> places, unsigned input, unsigned workers);
+  void copyAhead(std::vector<Core *> &working, uint64_t idle);
   /// No core goes on before all have done what they have been given.
   void meet();
   void callKernel(const Step &step);
@@ -110,6 +115,7 @@ private:
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
   uint64_t end;                             ///< of DDR that is in use
   Range locals;                             ///< what kernels keep between their nests, one after the other
+  Range lastRing;                           ///< of LLB, of the last step whose constant came in chunks
   std::vector<Range> stagedNow;             ///< of LLB, by the nest that is emitted
   std::optional<uint64_t> run;              ///< the address of what calls share
   std::map<std::string, uint64_t> tables;   ///< bytes -> the address
@@ -289,13 +295,19 @@ void Emitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
   const bool isFree = working.front() != &copying;
   const uint64_t loads = isFree ? 0 : busyCycles(copying.stream.current(), Unit::LD, program.config);
   const uint64_t idle = isFree ? cycles : (cycles - std::min(cycles, 2 * loads)) / 2; // they come in between
+  copyAhead(working, idle);
+}
+
+/// The first core has so many cycles for that.
+void Emitter::copyAhead(std::vector<Core *> &working, uint64_t idle) {
+  Core &copying = *cores.front();
   uint64_t bytes = idle * program.config.ddrBytesPerCycle;
   for (const Core *core : working)
     for (const FarRange &range : core->stream.farRanges())
       if (range.space == Space::DDR)
         bytes -= std::min(bytes, range.end - range.begin);
   const std::vector<Copy> copies = prefetch.next(number, stagedNow, bytes);
-  if (isFree && !copies.empty()) {
+  if (working.front() != &copying && !copies.empty()) {
     copying.stream.begin();
     working.insert(working.begin(), &copying);
   }
@@ -360,6 +372,84 @@ bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
   return true;
 }
 
+/// The chunks with which a part, the largest one, and the copies take the least time.
+std::optional<Rolling> Emitter::rollingOf(const Nest &part, ArrayRef<Spot> places, unsigned input, unsigned workers) {
+  std::optional<Rolling> best;
+  uint64_t least = 0;
+  for (uint64_t bytes = program.config.llbBytes / 8; !best && bytes >= program.config.llbBytes / 128; bytes /= 2) {
+    NearMemory near = prefetch.near(number), other = near;
+    other.take(lastRing); // other cores may still read that
+    std::optional<uint64_t> to = other.highest(bytes);
+    if (!to)
+      to = near.highest(bytes);
+    if (!to)
+      continue;
+    for (Rolling &each : rollingsOf(part, places, input, bytes)) {
+      each.ring.byte = *to;
+      each.ring.cores = 1; // any mask takes as long
+      Stream &stream = cores.back()->stream;
+      if (!emitMatrixNest(part, places, program.config, stream, workers, choices, each.ring).empty())
+        continue;
+      constexpr uint64_t meeting = 100;
+      const uint64_t copy = each.copyCycles(program.config), count = static_cast<uint64_t>(each.chunks());
+      const uint64_t cycles = estimatedCycles(stream.current(), program.config, workers) + count * meeting;
+      const uint64_t all = std::max(cycles, copy * count) + copy;
+      if (!best || all < least) {
+        best = each;
+        least = all;
+      }
+    }
+  }
+  return best;
+}
+
+/// A product whose constant comes in chunks. False: it has to be done in another way.
+bool Emitter::emitRolling(const Step &step, ArrayRef<Spot> places) {
+  const unsigned input = *pieces[number].rolled;
+  const Nest nest = simplified(waysOf(step, decisions).front().front());
+  auto baseOf = [&](const Nest &part) {
+    auto load =
+        find_if(part.nodes, [&](const Node &node) { return node.kind == Node::Load && node.access.buffer == input; });
+    return load->access.base;
+  };
+  for (const std::vector<Nest> &parts : divisionsOf(nest, places, static_cast<unsigned>(cores.size() - 1))) {
+    if (parts.size() == 1 || any_of(parts, [&](const Nest &part) { return baseOf(part) != baseOf(nest); }))
+      continue;
+    std::optional<Rolling> rolling = rollingOf(parts.front(), places, input, static_cast<unsigned>(parts.size()));
+    return rolling && emitChunks(parts, places, *rolling);
+  }
+  return false;
+}
+
+bool Emitter::emitChunks(const std::vector<Nest> &parts, ArrayRef<Spot> places, Rolling rolling) {
+  Core &copying = *cores.front();
+  std::vector<Core *> working = workersOf(parts.size());
+  rolling.ring.cores = 1;
+  for (auto [index, core] : enumerate(cores))
+    if (is_contained(working, core.get()))
+      rolling.ring.cores |= 1u << index;
+  lastRing = {rolling.ring.byte, rolling.ring.chunkBytes * rolling.ring.slots};
+  stagedNow.push_back(lastRing);
+  if (!emitOtherChunks(rolling, copying.stream))
+    return false;
+  const auto sharers = static_cast<unsigned>(parts.size());
+  uint64_t cycles = 0;
+  for (auto [part, core] : zip_equal(parts, working)) {
+    if (!emitMatrixNest(part, places, program.config, core->stream, sharers, choices, rolling.ring).empty())
+      return false;
+    cycles = std::max(cycles, estimatedCycles(core->stream.current(), program.config, sharers));
+  }
+  if (!emitFirstChunk(rolling, copying.stream))
+    return false;
+  endSections(&copying);
+  emitOtherChunks(rolling, copying.stream);
+  working.insert(working.begin(), &copying);
+  const uint64_t copied = rolling.copyCycles(program.config) * static_cast<uint64_t>(rolling.chunks());
+  copyAhead(working, cycles - std::min(cycles, copied));
+  endSections(working);
+  return true;
+}
+
 /// Of a step's buffers, for nests that may not use all of them: what they keep lies in LLB if there is space.
 SmallVector<Spot> Emitter::placesOf(const Step &step, ArrayRef<Nest> nests) {
   SmallVector<Spot> places;
@@ -392,6 +482,9 @@ std::string Emitter::emitNests(const Step &step) {
   const Prefetch ahead = prefetch;
   if (!pieces[number].isPart && emitRows(*step.nests, placesOf(step, {}))) // rows stay in L1
     return "";
+  if (pieces[number].rolled && emitRolling(step, placesOf(step, waysOf(step, decisions).front())))
+    return "";
+  stagedNow.clear();
   std::string problem;
   for (const std::vector<Nest> &nests : waysOf(step, decisions)) {
     problem.clear();

@@ -165,8 +165,8 @@ bool MatrixNest::emitFeed(bool isRight, int64_t base, int64_t k) {
       advances.push_back({*loopNumbers[loop], block});
       block *= nest.loops[loop].extent;
     }
-    if (outer.size() > spatial.size() + sums.size()) // the loop over pieces
-      advances.push_back({*loopNumbers[outer.back()], tile[K] * step});
+    for (size_t loop = spatial.size() + sums.size(); loop < outer.size(); ++loop) // over chunks, and over pieces
+      advances.push_back({*loopNumbers[outer[loop]], (loop + 1 == outer.size() ? tile[K] : ring->sum) * step});
   }
   std::optional<Operand> from = stream.at(room(isRight ? MatrixRooms::Right : MatrixRooms::Left),
                                           isHeld ? static_cast<uint64_t>(base * step) : 0, advances);
@@ -191,7 +191,9 @@ bool MatrixNest::emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFir
     if (tiling.hold[isRight] != Hold::Pieces)
       continue;
     const Factor &loaded = factor(isRight);
-    std::optional<Operand> from = farOperand(loaded.access, loaded.type, base * strideOf(loaded.access, K));
+    std::optional<Operand> from = isFromRing(isRight)
+                                      ? ringOperand(base)
+                                      : farOperand(loaded.access, loaded.type, base * strideOf(loaded.access, K));
     std::optional<Operand> to = stream.at(room(isRight ? MatrixRooms::Right : MatrixRooms::Left));
     if (!from || !to)
       return refuseAddresses();
@@ -273,6 +275,8 @@ bool MatrixNest::emitResult() {
 }
 
 bool MatrixNest::emitSums() {
+  if (ring)
+    return emitChunks();
   const int64_t whole = extentOf(K) / tile[K], rest = extentOf(K) % tile[K];
   uint8_t mask = 0;
   for (unsigned loop : sums) {
@@ -421,13 +425,15 @@ bool MatrixNest::emitTiling(const Tiling &wanted) {
 
 /// Of the tilings that are best by a formula, the one whose instructions are.
 bool MatrixNest::chooseTiles() {
-  const std::string shape = shapeOf(nest, places, sharers);
+  std::string shape = shapeOf(nest, places, sharers);
+  if (ring)
+    shape += " ring " + std::to_string(ring->columns) + "," + std::to_string(ring->sum);
   if (auto known = choices.products.find(shape); known != choices.products.end() && emitTiling(known->second))
     return true;
   std::optional<Tiling> best;
   uint64_t least = 0;
   problem = "a tile of 16 does not fit";
-  for (const Tiling &each : tilings()) {
+  for (const Tiling &each : ring ? ringTilings() : tilings()) {
     if (!emitTiling(each))
       continue;
     const uint64_t cycles = estimatedCycles(stream.current(), config, sharers);
@@ -457,6 +463,18 @@ std::string MatrixNest::emit() {
   return problem;
 }
 
+std::string MatrixNest::emit(const Ring &wanted) {
+  ring = &wanted;
+  if (!findFactors() || !assignLoops())
+    return problem;
+  const bool isPlain = !isDepthwise && !rowLoop && nest.borders.empty() && right.access.buffer == ring->buffer &&
+                       nest.loops.size() == numAxes && !nest.continues;
+  if (isPlain ? chooseTiles() : refuse("more than a product of two matrices"))
+    return "";
+  stream.abandon();
+  return problem;
+}
+
 bool isMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream, Choices &choices) {
   return MatrixNest(nest, places, config, stream, 1, choices).isProduct();
 }
@@ -469,6 +487,11 @@ bool isDepthwiseNest(const Nest &nest, ArrayRef<Spot> places, const Config &conf
 std::string emitMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices) {
   return MatrixNest(nest, places, config, stream, sharers, choices).emit();
+}
+
+std::string emitMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream,
+                           unsigned sharers, Choices &choices, const Ring &ring) {
+  return MatrixNest(nest, places, config, stream, sharers, choices).emit(ring);
 }
 
 void forEachMatrixWay(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream, unsigned sharers,

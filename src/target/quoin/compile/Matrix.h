@@ -14,6 +14,20 @@ struct Choices;
 std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices);
 
+/// A factor that comes to LLB in chunks while cores compute: so many columns, for so many elements of the sum. Chunks
+/// of the same columns follow on one another.
+struct Ring {
+  unsigned buffer = 0;
+  uint64_t byte = 0, chunkBytes = 0; ///< in LLB
+  unsigned slots = 2;
+  int64_t columns = 1, sum = 1;
+  uint32_t cores = 0; ///< that meet before each chunk is read
+};
+
+/// The same, where the right factor comes through a ring.
+std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
+                           unsigned sharers, Choices &choices, const Ring &ring);
+
 /// Whether it is such a sum, of which each column has its own factors (a depthwise convolution).
 bool isDepthwiseNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                      Choices &choices);

@@ -18,7 +18,8 @@ bool MatrixNest::emitLoad(bool isRight, int64_t k, const Operand &from, const Op
   load.extent = {static_cast<uint32_t>(row), static_cast<uint32_t>(rows), 0};
   load.src(0) = from;
   load.dst() = to;
-  load.stride1[Src0] = static_cast<uint32_t>(strideOf(factor(isRight).access, isAlong ? own : K));
+  load.stride1[Src0] =
+      static_cast<uint32_t>(isFromRing(isRight) ? ringDistance() : strideOf(factor(isRight).access, isAlong ? own : K));
   load.stride1[Dst] = static_cast<uint32_t>(row);
   if (!isRight && rowLoop) {
     load.opcode = Opcode::ld_3d;

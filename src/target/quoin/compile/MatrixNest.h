@@ -13,6 +13,7 @@
 namespace perpend::quoin {
 
 struct Choices;
+struct Ring;
 
 enum Axis : unsigned { M, N, K };
 constexpr unsigned numAxes = 3;
@@ -48,7 +49,7 @@ struct MatrixRooms {
   std::array<std::optional<unsigned>, numRoles> rooms;
   std::map<unsigned, unsigned> after;         ///< of nodes behind the sum
   std::vector<std::optional<unsigned>> turns; ///< by number of loops around
-  std::optional<unsigned> pieceTurn;
+  std::optional<unsigned> pieceTurn, chunkTurn;
   std::array<std::optional<unsigned>, 2> loadTurns; ///< of held factors, which are loaded one turn ahead
   std::array<bool, 2> isLoaded = {};                ///< of factors that are the same in all parts
 };
@@ -68,6 +69,7 @@ public:
              Choices &choices)
       : nest(nest), places(places), config(config), stream(stream), sharers(sharers), choices(choices) {}
   std::string emit();
+  std::string emit(const Ring &ring);
   void forEachWay(llvm::function_ref<void()> visit);
   bool isProduct() { return findFactors() && assignLoops(); }
   /// If it is a product, whether each column has its own sum.
@@ -94,6 +96,12 @@ private:
   /// Whether the factor is loaded ahead, in the loops at this level.
   bool isAhead(bool isRight, unsigned level) const;
   bool emitSums();
+  // A factor that comes in chunks (MatrixRing.cpp).
+  std::vector<Tiling> ringTilings() const;
+  bool emitChunks();
+  std::optional<Operand> ringOperand(int64_t base);
+  int64_t ringDistance() const;
+  bool isFromRing(bool isRight) const { return isRight && ring; }
   bool emitHeld(bool isRight, int64_t ahead = 0);
   bool emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFirst);
   bool emitFeed(bool isRight, int64_t base, int64_t k);
@@ -216,6 +224,7 @@ private:
   Choices &choices;
   Factor left, right;
   std::array<int, numAxes> axes = {-1, -1, -1};
+  const Ring *ring = nullptr;
   bool isDepthwise = false;
   unsigned tapAlong = 0, tapAcross = 0; ///< of a depthwise nest: loops of the sum
   std::optional<unsigned> rowLoop;      ///< around the one of the rows, whose lines follow on one another in the result

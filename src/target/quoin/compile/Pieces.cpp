@@ -3,6 +3,8 @@
 #include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/Epilogues.h"
 #include "target/quoin/compile/NearMemory.h"
+#include "target/quoin/compile/Rolling.h"
+#include "target/quoin/compile/Vector.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -60,6 +62,7 @@ public:
   void cut(Step &step, std::vector<Piece> &pieces) const;
 
 private:
+  std::optional<unsigned> rolledInputOf(const Step &step, const Nest &nest) const;
   std::optional<Cut> cutOf(const Step &step, const Nest &nest) const;
   std::optional<Cut> cutOf(const Step &step, const Nest &nest, unsigned input, uint64_t pieceBytes) const;
   uint64_t pieceBytesOf(const Step &step) const;
@@ -138,6 +141,26 @@ std::optional<Cut> Cutter::cutOf(const Step &step, const Nest &nest, unsigned in
   return std::nullopt;
 }
 
+/// A large factor of a product of two matrices that takes about as long as the factor takes to come.
+std::optional<unsigned> Cutter::rolledInputOf(const Step &step, const Nest &nest) const {
+  if (!decisions.ahead || !decisions.cores || config.coresPerCluster < 2 || !nest.combine)
+    return std::nullopt;
+  const Nest simple = simplified(nest);
+  double iterations = 1;
+  for (const NestLoop &loop : simple.loops)
+    iterations *= double(loop.extent);
+  const double products = iterations / (2048.0 * (config.coresPerCluster - 1));
+  for (auto [input, value] : llvm::enumerate(step.inputs)) {
+    const auto copied = double(value.bytes()) / double(config.ddrBytesPerCycle);
+    // Of what takes more of LLB, little would have come before the step.
+    const bool isLong = products > (4 * value.bytes() > config.llbBytes ? 0.5 : 0.75) * copied;
+    if (isConstant(value) && 8 * value.bytes() > config.llbBytes && isLong &&
+        onlyAccess(nest, *step.nests, static_cast<unsigned>(input)) && isRollable(simple, static_cast<unsigned>(input)))
+      return static_cast<unsigned>(input);
+  }
+  return std::nullopt;
+}
+
 /// Of products that take about as long as their constant takes to come.
 std::optional<Cut> Cutter::cutOf(const Step &step, const Nest &nest) const {
   if (!nest.combine || nest.store.buffer < step.inputs.size() ||
@@ -167,6 +190,10 @@ void Cutter::cut(Step &step, std::vector<Piece> &pieces) const {
   if (step.nests && decisions.pieces && keepsInputs(step))
     if (std::vector<Nest> way = waysOf(step, decisions).front(); way.size() == 1) {
       nest = std::move(way.front());
+      if (std::optional<unsigned> input = rolledInputOf(step, nest)) {
+        pieces.push_back({step, &step, false, input});
+        return;
+      }
       cut = cutOf(step, nest);
     }
   if (!cut) {

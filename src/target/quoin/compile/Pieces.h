@@ -17,6 +17,7 @@ struct Piece {
   Step step;             ///< the whole one, or with one nest and a part of a constant
   Step *whole = nullptr; ///< of main
   bool isPart = false;
+  std::optional<unsigned> rolled = {}; ///< an input that comes to LLB in chunks while the step runs (Rolling.h)
 };
 
 /// The steps of main in order, some of them in pieces.

@@ -62,24 +62,18 @@ Prefetch::Constant Prefetch::constantOf(const Value &value) {
   return {value.spot.byte, bytes, 1, bytes};
 }
 
-/// Inputs of the program into which no step writes.
-static std::vector<Range> keptInputs(const MainProgram &main) {
-  std::vector<Range> kept = main.inputs;
-  for (const Step &step : main.steps)
-    for (const Value &output : step.outputs)
-      llvm::erase_if(kept, [&](const Range &input) {
-        return output.spot.space == Space::DDR && output.spot.byte < input.end() &&
-               input.byte < output.spot.byte + output.bytes();
-      });
-  return kept;
+/// The step behind the last one before `number` that writes to a range of DDR; 0: none does.
+static size_t stepBehindWriter(llvm::ArrayRef<Piece> pieces, size_t number, uint64_t begin, uint64_t end) {
+  for (; number > 0; --number)
+    for (const Value &output : pieces[number - 1].step.outputs)
+      if (output.spot.space == Space::DDR && output.spot.byte < end && begin < output.spot.byte + output.bytes())
+        return number;
+  return 0;
 }
 
-Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const MainProgram &main, const Config &config,
-                   const Decisions &decisions)
+Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config, const Decisions &decisions)
     : nearBytes(config.llbBytes) {
-  constexpr uint64_t least = 2048; // less is not worth a copy
-  std::vector<Range> sources = keptInputs(main);
-  sources.push_back(main.weights);
+  constexpr uint64_t least = 2048;   // less is not worth a copy
   std::map<Constant, double> shares; // how much of it all steps read, together
   for (auto [number, piece] : llvm::enumerate(pieces)) {
     const Step &step = piece.step;
@@ -88,11 +82,13 @@ Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const MainProgram &main, const 
     if (!step.nests)
       continue;
     for (auto [input, value] : llvm::enumerate(step.inputs)) {
-      const Constant constant = constantOf(value);
+      if (piece.rolled == static_cast<unsigned>(input))
+        continue; // it comes while the step runs
+      Constant constant = constantOf(value);
       const uint64_t end = constant.byte + constant.pitch * (constant.rows - 1) + constant.row;
-      const bool isSource =
-          llvm::any_of(sources, [&](const Range &range) { return constant.byte >= range.byte && end <= range.end(); });
-      if (value.spot.space != Space::DDR || !isSource || constant.byte % lineBytes || constant.bytes() < least ||
+      if (constant.byte < weights.byte || end > weights.end())
+        constant.since = stepBehindWriter(pieces, number, constant.byte, end);
+      if (value.spot.space != Space::DDR || constant.byte % lineBytes || constant.bytes() < least ||
           llvm::is_contained(list, constant))
         continue;
       list.push_back(constant);
@@ -128,8 +124,11 @@ void Prefetch::begin(size_t number, Step &step) {
            (each.done < each.constant.bytes() && llvm::is_contained(constants[number], each.constant));
   });
   for (auto [input, value] : llvm::enumerate(step.inputs)) {
-    const Resident *resident = value.spot.space == Space::DDR ? find(constantOf(value)) : nullptr;
-    if (!resident || !llvm::is_contained(constants[number], resident->constant))
+    const Constant wanted = constantOf(value);
+    const auto known = llvm::find_if(constants[number], [&](const Constant &each) { return each.isSamePlace(wanted); });
+    const bool isKnown = value.spot.space == Space::DDR && known != constants[number].end();
+    const Resident *resident = isKnown ? find(*known) : nullptr;
+    if (!resident)
       continue;
     value.spot = {Space::LLB, resident->to};
     if (resident->constant.rows > 1)
@@ -176,6 +175,8 @@ uint64_t Prefetch::missingBytes(size_t number) const {
   uint64_t bytes = 0;
   if (number + 1 < constants.size())
     for (const Constant &constant : constants[number + 1]) {
+      if (constant.since > number)
+        continue; // nobody has written it
       const Resident *resident = find(constant);
       bytes += constant.bytes() - (resident ? resident->done : 0);
     }
@@ -186,11 +187,13 @@ std::vector<Copy> Prefetch::next(size_t number, llvm::ArrayRef<Range> used, uint
   std::vector<Copy> copies;
   for (size_t step = number + 1; step < constants.size(); ++step)
     for (const Constant &constant : constants[step]) {
+      if (constant.since > number)
+        continue; // nobody has written it
       const bool isNeeded = step == number + 1;
       auto *resident = const_cast<Resident *>(find(constant));
       if (!resident && (isNeeded || bytes))
         resident = allocate(number, constant, used);
-      if (!resident && isNeeded)
+      if (!resident && (isNeeded || constant.since))
         continue;
       if (!resident)
         return copies;

@@ -3,7 +3,8 @@
 // DDR is idle while units compute, and units are idle while they wait for weights. So the constants of later steps are
 // copied to LLB beside what cores compute: those of the next step in any case, and those of steps behind it as far as
 // there is time and space. They lie at the end of LLB, where the steps up to their last reader have nothing; what
-// several steps read stays in between. Constants here are those of the model, and inputs of the program.
+// several steps read stays in between. The same goes for values in DDR, from the step behind their writers on; inputs
+// of the program have none.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_PREFETCH_H
@@ -13,6 +14,7 @@
 #include "target/quoin/compile/Pieces.h"
 
 #include <map>
+#include <tuple>
 
 namespace perpend::quoin {
 
@@ -24,7 +26,7 @@ struct Copy {
 
 class Prefetch {
 public:
-  Prefetch(llvm::ArrayRef<Piece> pieces, const MainProgram &main, const Config &config, const Decisions &decisions);
+  Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config, const Decisions &decisions);
 
   /// Inputs of the step that are in LLB by now get their places there.
   void begin(size_t number, Step &step);
@@ -42,12 +44,16 @@ public:
   std::vector<Copy> next(size_t number, llvm::ArrayRef<Range> used, uint64_t bytes);
 
 private:
-  /// Of DDR.
+  /// Of DDR: a constant, or a value from some step on.
   struct Constant {
     uint64_t byte = 0, row = 0; ///< bytes of a row
     uint64_t rows = 1, pitch = 0;
+    size_t since = 0; ///< the step behind the one that has written it
 
     uint64_t bytes() const { return row * rows; }
+    bool isSamePlace(const Constant &other) const {
+      return std::tie(byte, row, rows, pitch) == std::tie(other.byte, other.row, other.rows, other.pitch);
+    }
     auto operator<=>(const Constant &) const = default;
   };
   static Constant constantOf(const Value &value);

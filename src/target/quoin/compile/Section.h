@@ -31,9 +31,9 @@ struct Touch {
 };
 
 struct Item {
-  enum Kind : uint8_t { Compute, OpenLoop, CloseLoop, BeginTurn, EndTurn } kind = Compute;
-  Instruction instruction; ///< not of turns
-  unsigned turn = 0;       ///< of the last two kinds
+  enum Kind : uint8_t { Compute, OpenLoop, CloseLoop, BeginTurn, EndTurn, Meet } kind = Compute;
+  Instruction instruction; ///< not of turns; of a meeting, the barrier
+  unsigned turn = 0;       ///< of BeginTurn and EndTurn
   llvm::SmallVector<Touch, 4> touches;
   unsigned step = 0; ///< loops move addresses in the core by multiples of so many bytes; 0: not at all
 };

@@ -76,6 +76,11 @@ std::optional<Operand> Stream::at(unsigned number, uint64_t byte, llvm::ArrayRef
   return generator ? std::optional(Operand{room.space, *generator, ownCore, room.byte + byte}) : std::nullopt;
 }
 
+std::optional<Operand> Stream::atSlot(const Room &ring, uint64_t byte, llvm::ArrayRef<Advance> advances) {
+  std::optional<uint8_t> generator = generatorOf({advances.vec(), ring.turn, ring.bytes, ring.slots});
+  return generator ? std::optional(Operand{ring.space, *generator, ownCore, ring.byte + byte}) : std::nullopt;
+}
+
 /// Rows that follow on one another, or begin in lines of their own, in each iteration.
 static bool ownsLines(const Access &access, llvm::ArrayRef<Advance> advances) {
   uint64_t dense = access.count[0] * access.elementBytes;
@@ -93,6 +98,8 @@ unsigned Stream::farRoomOf(const Access &access, uint8_t generator) {
   if (generator)
     advances = generators[generator - 1].advances;
   uint64_t end = access.byte + access.sizeBytes();
+  if (generator && generators[generator - 1].turn)
+    end += generators[generator - 1].slotBytes * (generators[generator - 1].slots - 1);
   for (const Advance &advance : advances)
     if (advance.loop < open.size())
       end += static_cast<uint64_t>(advance.bytes) * (open[advance.loop] - 1);
@@ -133,6 +140,15 @@ void Stream::add(Instruction instruction) {
   for (const Access &access : accessesOf(item.instruction))
     touch(item, access);
   section.items.push_back(std::move(item));
+}
+
+void Stream::addMeeting(uint32_t mask) {
+  constexpr uint32_t own = 1; // meetings of all cores have barrier 0
+  Item &item = section.items.emplace_back();
+  item.kind = Item::Meet;
+  item.instruction.opcode = Opcode::bar;
+  item.instruction.axis = own;
+  item.instruction.mask = mask;
 }
 
 void Stream::addCopy(uint64_t from, uint64_t to, uint64_t bytes) {
@@ -385,6 +401,13 @@ void Stream::emitCompute(const FlagPlan &plan, size_t at, uint8_t loops) {
     emitFlag(Opcode::setf, plan.flags[number], 1);
 }
 
+void Stream::emitMeeting(const Instruction &barrier) {
+  const SectionFlag loaded{Unit::LD, Unit::SEQ, 0, false, numFlagIds - 1};
+  emitFlag(Opcode::setf, loaded, 1);
+  emitFlag(Opcode::waitf, loaded, 1);
+  emit(barrier);
+}
+
 void Stream::emitItems(const FlagPlan &plan) {
   std::vector<size_t> loops;
   for (auto [at, item] : llvm::enumerate(section.items)) {
@@ -392,6 +415,8 @@ void Stream::emitItems(const FlagPlan &plan) {
       emitCompute(plan, at, static_cast<uint8_t>((1u << loops.size()) - 1));
       continue;
     }
+    if (item.kind == Item::Meet)
+      emitMeeting(item.instruction);
     if (item.kind == Item::EndTurn && counters[item.turn] && counters[item.turn]->isOwn)
       emitControl(Opcode::addl, counters[item.turn]->loop, 1);
     if (item.kind == Item::OpenLoop) {
@@ -426,7 +451,7 @@ void Stream::emitInOrder() {
       fence.instruction.opcode = Opcode::fence;
       unit = item.instruction.unit();
     }
-    if (item.kind == Item::OpenLoop || item.kind == Item::CloseLoop)
+    if (item.kind == Item::OpenLoop || item.kind == Item::CloseLoop || item.kind == Item::Meet)
       unit.reset();
     items.push_back(std::move(item));
   }

@@ -63,7 +63,12 @@ public:
   /// An address that advances with loops. nullopt: too many different ones, or backwards.
   std::optional<Operand> operand(Space space, uint64_t byte, llvm::ArrayRef<Advance> advances);
 
+  /// An address in a ring of slots in LLB, of which each turn uses the next one.
+  std::optional<Operand> atSlot(const Room &ring, uint64_t byte, llvm::ArrayRef<Advance> advances);
+
   void add(Instruction instruction);
+  /// Within a section: waits until all cores of the mask have come here, and loads before it are done.
+  void addMeeting(uint32_t mask);
   /// Copies from DDR to LLB.
   void addCopy(uint64_t from, uint64_t to, uint64_t bytes);
   /// The same of rows of whole lines, which lie one behind the other in LLB.
@@ -122,6 +127,7 @@ private:
   void emitTurns();
   void emitGenerators();
   void emitItems(const FlagPlan &plan);
+  void emitMeeting(const Instruction &barrier);
   void emitCompute(const FlagPlan &plan, size_t at, uint8_t loops);
   void emitInOrder();
   void fence();

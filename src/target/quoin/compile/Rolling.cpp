@@ -1,0 +1,148 @@
+//===- Rolling.cpp - factors that come while they are used ----------------===//
+#include "target/quoin/compile/Rolling.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace perpend::quoin {
+
+constexpr uint64_t lineBytes = 64;
+
+namespace {
+/// Loops of a nest of three: rows, columns, which the constant has, and the sum.
+struct Loops {
+  int rows = -1, columns = -1, sum = -1;
+};
+} // namespace
+
+static const ElementAccess *accessOf(const Nest &nest, unsigned input) {
+  for (const Node &node : nest.nodes)
+    if (node.kind == Node::Load && node.access.buffer == input)
+      return &node.access;
+  return nullptr;
+}
+
+static std::optional<Loops> loopsOf(const Nest &nest, unsigned input) {
+  const ElementAccess *access = accessOf(nest, input);
+  constexpr size_t all = 3;
+  if (!access || nest.loops.size() != all)
+    return std::nullopt;
+  Loops loops;
+  for (int loop = 0; loop < int(all); ++loop)
+    (nest.loops[loop].isReduced ? loops.sum : access->strides[loop] ? loops.columns : loops.rows) = loop;
+  if (loops.rows < 0 || loops.columns < 0 || loops.sum < 0)
+    return std::nullopt;
+  return loops;
+}
+
+bool isRollable(const Nest &nest, unsigned input) {
+  const std::optional<Loops> loops = loopsOf(nest, input);
+  if (!loops || !nest.borders.empty() || nest.continues || nest.store.strides[loops->columns] != 1)
+    return false;
+  const ElementAccess &access = *accessOf(nest, input);
+  return access.strides[loops->columns] == 1 || access.strides[loops->sum] == 1;
+}
+
+uint64_t Rolling::copyCycles(const Config &config) const {
+  return transferStart + config.ddrLatency + ring.chunkBytes / config.ddrBytesPerCycle;
+}
+
+std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, uint64_t ringBytes) {
+  constexpr int64_t fewestColumns = 64, mostColumns = 512, step = 16;
+  constexpr uint64_t leastBytes = 1 << 15, mostRows = 4095, mostPitch = (1 << 21) * 4;
+  std::vector<Rolling> rollings;
+  const std::optional<Loops> loops = loopsOf(nest, input);
+  if (!loops)
+    return rollings;
+  const ElementAccess &access = *accessOf(nest, input);
+  uint64_t size = 0;
+  for (const Node &node : nest.nodes)
+    if (node.kind == Node::Load && node.access.buffer == input)
+      size = sizeOf(node.type);
+  const int64_t allColumns = nest.loops[loops->columns].extent, allSum = nest.loops[loops->sum].extent;
+  const auto columnStride = static_cast<uint64_t>(access.strides[loops->columns]) * size,
+             sumStride = static_cast<uint64_t>(access.strides[loops->sum]) * size;
+  const bool isAlong = access.strides[loops->sum] == 1;
+  for (int64_t columns = step; columns <= std::min(allColumns, mostColumns); columns += step)
+    for (int64_t sums = 1; allSum / sums >= step; ++sums) {
+      const int64_t sum = allSum / sums;
+      if (allColumns % columns || allSum % sums || (sum % step && sums > 1) ||
+          columns < std::min(fewestColumns, allColumns))
+        continue;
+      Rolling each;
+      each.from = places[input].byte + static_cast<uint64_t>(access.base) * size;
+      each.row = static_cast<uint64_t>(isAlong ? sum : columns) * size;
+      each.rows = static_cast<uint64_t>(isAlong ? columns : sum);
+      each.pitch = isAlong ? columnStride : sumStride;
+      each.sumBytes = static_cast<uint64_t>(sum) * sumStride;
+      each.columnsBytes = static_cast<uint64_t>(columns) * columnStride;
+      each.sums = sums;
+      each.columns = allColumns / columns;
+      const uint64_t bytes = each.row * each.rows;
+      each.ring = {input, 0, bytes, 2, columns, sum, 0};
+      const bool hasLines = each.from % lineBytes == 0 && each.row % lineBytes == 0 && each.pitch % lineBytes == 0 &&
+                            each.sumBytes % lineBytes == 0 && each.columnsBytes % lineBytes == 0;
+      if (hasLines && bytes * each.ring.slots <= ringBytes && each.rows <= mostRows && each.pitch < mostPitch &&
+          each.chunks() > 1 && (bytes >= leastBytes || sums == 1))
+        rollings.push_back(each);
+    }
+  return rollings;
+}
+
+/// A chunk at the loops that are open, into the next slot.
+static bool addChunk(const Rolling &rolling, unsigned turn, uint64_t from, llvm::ArrayRef<Advance> advances,
+                     Stream &stream) {
+  const Ring &ring = rolling.ring;
+  std::optional<Operand> source = stream.operand(Space::DDR, from, advances),
+                         to = stream.atSlot({Space::LLB, ring.byte, ring.chunkBytes, ring.slots, turn}, 0, {});
+  if (!source || !to)
+    return false;
+  constexpr uint64_t wordBytes = 4;
+  Instruction copy;
+  copy.opcode = Opcode::sd_2d;
+  copy.dstType = copy.src0Type = DType::I32;
+  copy.extent = {static_cast<uint32_t>(rolling.row / wordBytes), static_cast<uint32_t>(rolling.rows), 0};
+  copy.dst() = *to;
+  copy.src(0) = *source;
+  copy.stride1[Dst] = static_cast<uint32_t>(rolling.row / wordBytes);
+  copy.stride1[Src0] = static_cast<uint32_t>(rolling.pitch / wordBytes);
+  stream.beginTurn(turn);
+  stream.add(std::move(copy));
+  stream.endTurn(turn);
+  return true;
+}
+
+bool emitFirstChunk(const Rolling &rolling, Stream &stream) {
+  stream.begin();
+  return addChunk(rolling, stream.newTurn(), rolling.from, {}, stream);
+}
+
+bool emitOtherChunks(const Rolling &rolling, Stream &stream) {
+  stream.begin();
+  const unsigned turn = stream.newTurn();
+  stream.beginTurn(turn); // of the first chunk
+  stream.endTurn(turn);
+  if (rolling.sums > 1) {
+    stream.openLoop(static_cast<uint64_t>(rolling.sums - 1));
+    stream.addMeeting(rolling.ring.cores);
+    if (!addChunk(rolling, turn, rolling.from + rolling.sumBytes, {{0, static_cast<int64_t>(rolling.sumBytes)}},
+                  stream))
+      return false;
+    stream.closeLoop();
+  }
+  if (rolling.columns > 1) {
+    stream.openLoop(static_cast<uint64_t>(rolling.columns - 1));
+    stream.openLoop(static_cast<uint64_t>(rolling.sums));
+    stream.addMeeting(rolling.ring.cores);
+    if (!addChunk(rolling, turn, rolling.from + rolling.columnsBytes,
+                  {{0, static_cast<int64_t>(rolling.columnsBytes)}, {1, static_cast<int64_t>(rolling.sumBytes)}},
+                  stream))
+      return false;
+    stream.closeLoop();
+    stream.closeLoop();
+  }
+  stream.addMeeting(rolling.ring.cores);
+  return stream.countsTurns();
+}
+
+} // namespace perpend::quoin

@@ -1,0 +1,39 @@
+//===- Rolling.h - factors that come while they are used --------*- C++ -*-===//
+//
+// A large constant factor comes to LLB in chunks: the first core of a cluster copies a chunk into a ring of slots while
+// the others, which have the rows of the product among them, read the chunk before. They meet at each chunk, but units
+// do not stop: only loads of the chunk before must be done.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PERPEND_TARGET_QUOIN_COMPILE_ROLLING_H
+#define PERPEND_TARGET_QUOIN_COMPILE_ROLLING_H
+
+#include "target/quoin/compile/Matrix.h"
+
+namespace perpend::quoin {
+
+/// Whether a simplified nest is a product of two matrices, the right one of which is an input that lies in rows.
+bool isRollable(const Nest &nest, unsigned input);
+
+/// A chunk of the constant in DDR, and those behind it.
+struct Rolling {
+  Ring ring;
+  uint64_t from = 0;                       ///< of the first chunk
+  uint64_t row = 0, rows = 0, pitch = 0;   ///< of a chunk: bytes of a row, and from row to row in DDR
+  uint64_t sumBytes = 0, columnsBytes = 0; ///< from chunk to chunk
+  int64_t sums = 1, columns = 1;           ///< chunks
+
+  uint64_t copyCycles(const Config &config) const; ///< of one chunk
+  int64_t chunks() const { return sums * columns; }
+};
+
+/// Ways to cut the constant into chunks of which a ring of so many bytes holds two.
+std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, uint64_t ringBytes);
+
+/// Fills the section of the first core with the copy of the first chunk, or with those of all others and the meetings.
+bool emitFirstChunk(const Rolling &rolling, Stream &stream);
+bool emitOtherChunks(const Rolling &rolling, Stream &stream);
+
+} // namespace perpend::quoin
+
+#endif
