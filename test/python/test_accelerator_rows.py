@@ -18,7 +18,8 @@ from python.test_accelerators import expect, floats, model_of, node
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
 
 TARGETS = ["quoin:t1", "quoin:c8"]
-DECIDED = {"ahead": 1.02, "chains": 1.2, "cores": 1.2, "residency": 1.2}  # by the compiler, about the small model below
+# By the compiler, about the small model below: how many times as long it takes without, at least.
+DECIDED = {"ahead": 1.02, "chains": 1.2, "cores": 1.2, "residency": 1.2}
 RANDOM = np.random.default_rng(3)
 
 
