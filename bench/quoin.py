@@ -1,8 +1,8 @@
 """Cycles of networks and kernels on the simulated accelerator Quoin: python bench/quoin.py [--networks NAMES]
 
-Writes docs/quoin/performance.md and the same numbers as JSON to build/bench/quoin.json. With --keep, what is not
-measured this time stays as that file has it, so that parts can be measured one by one. Networks have random weights of
-f16. All cycles come from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
+Writes docs/quoin/performance.md, and the same numbers as JSON beside it. With --keep, what is not measured this time
+stays as that file has it, so that parts can be measured one by one. Networks have random weights of f16. All cycles come
+from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
 
 The bound of a network, in cycles of eight cores:
 
@@ -329,8 +329,7 @@ def main() -> None:
         name, batch, level, path, target = options.compile
         print(compiled(*network(name, int(batch)), target, Path(path), int(level))[0])
         return
-    (BUILD / "bench").mkdir(exist_ok=True)
-    report = BUILD / "bench" / "quoin.json"
+    report = PAGE.with_suffix(".json")
     kept = json.loads(report.read_text()) if options.keep and report.exists() else {}
     costs: list[dict[str, Any]] = kept.get("costs", []) if options.no_costs else correlations()
     networks: list[dict[str, Any]] = kept.get("networks", [])

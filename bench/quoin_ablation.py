@@ -1,9 +1,9 @@
 """What each decision of the compiler for Quoin is worth, and how cycles grow with the batch:
 python bench/quoin_ablation.py
 
-Writes docs/quoin/decisions.md and the same numbers as JSON to build/bench/quoin_ablation.json. Each network is compiled
-once with everything and once without each decision (`--target quoin:c8,-parts`). What is in the JSON is not measured
-again, so that a run that was ended goes on. All cycles come from the simulator's own model (quoin-sim --mode=time).
+Writes docs/quoin/decisions.md, and the same numbers as JSON beside it. Each network is compiled once with everything and
+once without each decision (`--target quoin:c8,-parts`). What is in the JSON is not measured again, so that a run that was
+ended goes on; without the file, everything is. All cycles come from the simulator's own model (quoin-sim --mode=time).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import quoin
 import quoin_networks
 
 PAGE = quoin.ROOT / "docs" / "quoin" / "decisions.md"
-REPORT = quoin.BUILD / "bench" / "quoin_ablation.json"
+REPORT = PAGE.with_suffix(".json")
 DECISIONS = {
     "parts": "chains of kernels run for a part of the batch, so that values between them fit LLB",
     "residency": "values lie in LLB where they fit",
@@ -145,7 +145,6 @@ def main() -> None:
         name, batch, target, path = options.compile
         quoin.compiled(*quoin.network(name, int(batch)), target, Path(path))
         return
-    REPORT.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(Measurements(options.limit), options.networks, options.swept))
 
 
