@@ -1,8 +1,8 @@
 """Cycles of networks and kernels on the simulated accelerator Quoin: python bench/quoin.py [--networks NAMES]
 
-Writes docs/quoin/performance.md, and the same numbers as JSON beside it. With --keep, what is not measured this time
-stays as that file has it, so that parts can be measured one by one. Networks have random weights of f16. All cycles come
-from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
+Writes docs/quoin/performance.md, and the same numbers as JSON beside it. With --keep, what is not measured now
+stays as that file has it, so that parts can be measured one by one. Networks have random weights of f16. All cycles
+come from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
 
 The bound of a network, in cycles of eight cores:
 

@@ -1,9 +1,10 @@
 """What each decision of the compiler for Quoin is worth, and how cycles grow with the batch:
 python bench/quoin_ablation.py
 
-Writes docs/quoin/decisions.md, and the same numbers as JSON beside it. Each network is compiled once with everything and
-once without each decision (`--target quoin:c8,-parts`). What is in the JSON is not measured again, so that a run that was
-ended goes on; without the file, everything is. All cycles come from the simulator's own model (quoin-sim --mode=time).
+Writes docs/quoin/decisions.md, and the same numbers as JSON beside it. Each network is compiled once with everything
+and once without each decision (`--target quoin:c8,-parts`). What is in the JSON is not measured again, so that a run
+that was ended goes on; without the file, everything is. All cycles come from the simulator's own model
+(quoin-sim --mode=time).
 """
 
 from __future__ import annotations
