@@ -3,6 +3,8 @@ vectors of any length. Weights stay as small as they are."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import perpend
@@ -123,6 +125,19 @@ def test_rows_in_eight_bits(target: str, bits: int, zeros: str, shape: tuple[int
         assert (np.abs(result - x.astype(np.float64) @ matrix) <= 2e-6 * (np.abs(x) @ np.abs(matrix)) + 1e-6).all()
         noise = RANDOM.uniform(-0.49, 0.49, x.shape).astype(np.float32) * (np.abs(x) < 127)
         assert np.array_equal(run(x + noise), result)
+
+
+X86 = ["haswell", "alderlake", "skylake-avx512", "icelake-server", "sapphirerapids", "znver3", "znver4", "znver5"]
+
+
+@pytest.mark.parametrize("target", X86)
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("columns", [8, 16, 64])
+def test_every_processor_has_code(target: str, bits: int, columns: int, tmp_path: Path) -> None:
+    """Blocks have more rows the more registers there are, and the narrower panels are."""
+    model, _ = nbits("n", columns, 128, 32, bits, "none")
+    options = {"target": target, "precision": "int8"}
+    perpend.import_model(model).compile(str(tmp_path / "products.so"), options)
 
 
 @pytest.mark.parametrize("target", ["host", "x86-64-v3"])
