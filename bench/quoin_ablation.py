@@ -24,7 +24,7 @@ REPORT = PAGE.with_suffix(".json")
 DECISIONS = {
     "parts": "chains of kernels run for a part of the batch, so that values between them fit LLB",
     "residency": "values lie in LLB where they fit",
-    "ahead": "constants of later steps come to LLB while cores compute",
+    "ahead": "what later steps read comes to LLB while cores compute",
     "staging": "operands that all cores read come to LLB once",
     "pieces": "steps with large constants run piece by piece along them",
     "chains": "rows of a chain of nests (softmax, normalisation) stay in L1 from nest to nest",

@@ -89,6 +89,8 @@ def execute(case: Case) -> Outcome:
         fixed = run_case(with_sizes(case, effort), "quoin")
         if fixed.status == PASS:
             lines = [CONSTANT, *onnx_columns.units]
+        elif fixed.status == WRONG:
+            return Outcome(WRONG, json.dumps([fixed.reason, *lines]))
     return Outcome(outcome.status, json.dumps([outcome.reason, *lines]))
 
 

@@ -105,3 +105,22 @@ func.func @main(%x: tensor<9x4xf32>, %i: tensor<3x1xi64>, %u: tensor<3x4xf32>) -
   %o = graph.sort descending %x dim 0 : tensor<9x4xf32> -> tensor<2x4xi64>
   return %s, %o : tensor<9x4xf32>, tensor<2x4xi64>
 }
+
+// -----
+
+// A value that is carried may have another extent than iterations take: each one checks it first.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: graph.loop
+// CHECK: graph.require {{.*}}before an iteration
+func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<5xf32> {
+  %r = graph.loop count <[2]> carried (%x : tensor<?xf32, #graph.shape<["n"]>>) symbols [] -> (tensor<5xf32>) {
+  ^bb0(%i: tensor<i64>, %a: tensor<5xf32>):
+    %s = graph.map (%a) : (tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32):
+      %w = arith.mulf %u, %u : f32
+      graph.yield %w : f32
+    }
+    graph.yield %s : tensor<5xf32>
+  }
+  return %r : tensor<5xf32>
+}

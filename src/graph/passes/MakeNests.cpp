@@ -80,7 +80,10 @@ struct MakeNests : perpend::graph::impl::GraphMakeNestsBase<MakeNests> {
       else
         (void)selectBranches(cast<IfOp>(op), rewriter);
     SmallVector<NestInterface> sequences;
-    getOperation()->walk([&](NestInterface op) { sequences.push_back(op); });
+    getOperation()->walk([&](NestInterface op) {
+      if (!op->getParentOfType<LoopOp>() && !op->getParentOfType<IfOp>()) // the slow core runs these
+        sequences.push_back(op);
+    });
     for (NestInterface op : sequences) {
       rewriter.setInsertionPoint(op);
       GraphBuilder builder(rewriter, op.getLoc());

@@ -203,8 +203,7 @@ struct DropUnusedElements : OpRewritePattern<LoopOp> {
 };
 } // namespace
 
-/// A copy of a loop, whose body defines symbols of its own and has the extents of these carried values. Null: other
-/// operators than graph.measure define symbols.
+/// Makes a copy of a loop, whose body defines symbols of its own and has the extents of these carried values.
 static LoopOp copyForIteration(LoopOp op, ValueRange carried, RewriterBase &rewriter, std::set<std::string> &used) {
   auto copy = cast<LoopOp>(rewriter.clone(*op));
   auto extents =
@@ -223,10 +222,14 @@ static LoopOp copyForIteration(LoopOp op, ValueRange carried, RewriterBase &rewr
 LogicalResult perpend::graph::unrollLoop(LoopOp op, RewriterBase &rewriter, int64_t mostOperators) {
   std::optional<int64_t> count = op.countIsKnown() ? op.getCount().values()[0].constant() : std::nullopt;
   const auto operators = static_cast<int64_t>(op.getBody().front().getOperations().size());
+  auto isNested = [](Operation *inner) {
+    return isa<LoopOp, IfOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+  };
   auto definesOthers = [](SymbolInterface inner) {
     return isa<MeasureOp>(*inner) || inner.definedSymbols().empty() ? WalkResult::advance() : WalkResult::interrupt();
   };
-  if (!count || *count < 1 || *count > mostOperators / operators || op.getBody().walk(definesOthers).wasInterrupted())
+  if (!count || *count < 1 || *count > mostOperators / operators || op.getBody().walk(isNested).wasInterrupted() ||
+      op.getBody().walk(definesOthers).wasInterrupted())
     return failure();
   const Location loc = op.getLoc();
   std::set<std::string> used;
@@ -241,7 +244,9 @@ LogicalResult perpend::graph::unrollLoop(LoopOp op, RewriterBase &rewriter, int6
     LoopOp copy = copyForIteration(op, carried, rewriter, used);
     rewriter.setInsertionPoint(copy);
     SmallVector<Value> arguments{builder.dims(SymbolicInt(number), /*isScalar=*/true)};
-    arguments.append(reshaped(rewriter, loc, carried, TypeRange(copy.getBody().getArgumentTypes()).drop_front()));
+    TypeRange wanted = TypeRange(copy.getBody().getArgumentTypes()).drop_front();
+    requireSameExtents(rewriter, loc, ValueRange(carried).getTypes(), wanted, {}, "before an iteration");
+    arguments.append(reshaped(rewriter, loc, carried, wanted));
     Block &body = copy.getBody().front();
     Operation *yield = body.getTerminator();
     rewriter.inlineBlockBefore(&body, copy, arguments);

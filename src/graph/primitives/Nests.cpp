@@ -19,11 +19,11 @@ namespace {
 /// Beyond these, a core with one element at a time has fewer operations to do.
 constexpr int64_t mostUpdates = 256, mostSorted = 1024, mostComparisons = int64_t{1} << 20;
 
-/// Values that units compare, or not only.
+/// Values that units look up, or that they compare, too.
 bool isNumber(Type type, bool isCompared) {
   if (auto integer = dyn_cast<IntegerType>(type))
-    return integer.isSignless() && (!isCompared || integer.getWidth() > 1);
-  return type.isF32() || type.isF16() || type.isBF16() || (!isCompared && type.isF64());
+    return integer.isSignless() && integer.getWidth() <= 32 && (!isCompared || integer.getWidth() > 1);
+  return type.isF32() || type.isF16() || type.isBF16();
 }
 
 int64_t sizeOf(Value value) { return tensorTypeOf(value).getNumElements(); }

@@ -125,6 +125,8 @@ void ByteGroupCode::prefetchStream(Value buffer, Value index, int64_t from, int6
 }
 
 void ByteGroupCode::prefetchScales(Value group) {
+  if (!target.hasUnit(nearPrefetchUnit)) // on others it was not measured
+    return;
   Value ofGroup = multiply(arguments.depth, constant(columns()));
   Value ahead = builder.create<arith::CeilDivUIOp>(constant(wordsAhead()), ofGroup);
   const Operand &scales = arguments.scales;

@@ -27,6 +27,7 @@
 #include "target/vector/ByteGroupCode.h"
 #include "target/vector/Emitters.h"
 #include "target/vector/WordProducts.h"
+#include "tile/Attributes.h"
 #include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -65,7 +66,8 @@ int64_t rowsOfPanelBlock(const Intrinsic &intrinsic, int64_t columns, const targ
   const int64_t lanes = std::gcd(columns, int64_t(target.vectorLanes(4)));
   const Intrinsic::Step *step = stepOfPanels(intrinsic, lanes, target);
   const bool addsFours = step && !step->fold.code && !takesPairs(intrinsic, *step);
-  return std::max<int64_t>(1, addsFours ? (registers - vectors - 2) / (2 * vectors) : (registers - vectors - 3) / vectors);
+  return std::max<int64_t>(1,
+                           addsFours ? (registers - vectors - 2) / (2 * vectors) : (registers - vectors - 3) / vectors);
 }
 
 class BytePanelEmitter : ByteGroupCode {
@@ -360,9 +362,11 @@ void BytePanelEmitter::emit() {
   });
 }
 
-/// Steps for many rows, and any others for few.
+/// Steps for many rows, and any others for few. Rows keep their offset, so steps of two signed bytes are none.
 static bool takesBytePanels(const Intrinsic &intrinsic) {
-  return ByteGroupCode::takes(intrinsic) && !intrinsic.steps.empty();
+  return ByteGroupCode::takes(intrinsic) && !intrinsic.steps.empty() &&
+         llvm::none_of(intrinsic.steps,
+                       [](const Intrinsic::Step &step) { return step.code->hasAttr(signedAttribute); });
 }
 
 static LogicalResult lowerBytePanels(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {

@@ -66,7 +66,7 @@ static void describe(Machine &machine, const StringMap<bool> &features) {
   if (machine.hasFeature("avx2") && !addsFours) // products of bytes are added in pairs, to sums of 16 bits
     machine.units.push_back("byte-pairs");
   machine.vectorBytes = vectorBytesOf(machine);
-  if (machine.vectorBytes == 64 && features.lookup("clzero")) // Zen 4 and later
+  if (machine.vectorBytes == 64 && features.lookup("clzero")) // measured on a Zen 4
     machine.units.push_back(nearPrefetchUnit.str());
   machine.vectorRegisters = machine.hasFeature("avx512vl") ? 32 : 16;
   machine.fusesMultiplyAdds = machine.hasFeature("fma");

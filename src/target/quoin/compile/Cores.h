@@ -6,8 +6,8 @@
 
 namespace perpend::quoin {
 
-/// Ways to divide a nest among at most `cores` cores: nests which together are this one, ranges of one of its loops, as
-/// even as possible. No two of them write to the same line of memory. places: of buffers.
+/// Ways to divide a nest among at most `cores` cores: nests which together are this one, ranges of one of its loops or
+/// of two, as even as possible. No two of them write to the same line of memory. places: of buffers.
 std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
 
 /// Iterations of a loop between which lines of the result end; 0: the loop is no one to divide.

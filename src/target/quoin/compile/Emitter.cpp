@@ -376,7 +376,8 @@ bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
 std::optional<Rolling> Emitter::rollingOf(const Nest &part, ArrayRef<Spot> places, unsigned input, unsigned workers) {
   std::optional<Rolling> best;
   uint64_t least = 0;
-  for (uint64_t bytes = program.config.llbBytes / 8; !best && bytes >= program.config.llbBytes / 128; bytes /= 2) {
+  for (uint64_t bytes = program.config.llbBytes / mostRingShare; !best && bytes >= program.config.llbBytes / 128;
+       bytes /= 2) {
     NearMemory near = prefetch.near(number), other = near;
     other.take(lastRing); // other cores may still read that
     std::optional<uint64_t> to = other.highest(bytes);

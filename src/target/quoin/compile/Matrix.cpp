@@ -420,7 +420,7 @@ bool MatrixNest::emitTiling(const Tiling &wanted) {
   if (!copy.emitParts(M, shared))
     return refuse(copy.problem);
   const bool isAhead = shared.loadTurns[0] || shared.loadTurns[1];
-  return !isAhead || stream.countsTurns() || refuse("more turns than there are loop registers");
+  return !(isAhead || ring) || stream.countsTurns() || refuse("more turns than there are loop registers");
 }
 
 /// Of the tilings that are best by a formula, the one whose instructions are.

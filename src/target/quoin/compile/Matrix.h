@@ -24,6 +24,9 @@ struct Ring {
   uint32_t cores = 0; ///< that meet before each chunk is read
 };
 
+/// Rows of the left factor that a core has at once while the right one comes through a ring.
+inline constexpr int64_t mostRowsOfRing = 1024;
+
 /// The same, where the right factor comes through a ring.
 std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices, const Ring &ring);

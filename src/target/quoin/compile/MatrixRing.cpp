@@ -15,12 +15,12 @@ std::vector<Tiling> MatrixNest::ringTilings() const {
   std::vector<Tiling> found;
   if (extentOf(N) % ring->columns || extentOf(K) % ring->sum)
     return found;
-  constexpr int64_t lanes = 16, mostOfProduct = 1024;
+  constexpr int64_t lanes = 16;
   const int64_t rows = extentOf(M), step = 32 / sizeOf(left.type);
   auto bytesOf = [&](int64_t own) {
     return static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(own), lanes)) * 2;
   };
-  if (rows > mostOfProduct)
+  if (rows > mostRowsOfRing)
     return found;
   for (int64_t feedSlots : {2, 1}) {
     const int64_t longest =

@@ -150,12 +150,16 @@ std::optional<unsigned> Cutter::rolledInputOf(const Step &step, const Nest &nest
   for (const NestLoop &loop : simple.loops)
     iterations *= double(loop.extent);
   const double products = iterations / (2048.0 * (config.coresPerCluster - 1));
+  llvm::SmallVector<Spot> places;
+  for (const Value &value : step.inputs)
+    places.push_back(value.spot);
   for (auto [input, value] : llvm::enumerate(step.inputs)) {
     const auto copied = double(value.bytes()) / double(config.ddrBytesPerCycle);
     // Of what takes more of LLB, little would have come before the step.
     const bool isLong = products > (4 * value.bytes() > config.llbBytes ? 0.5 : 0.75) * copied;
     if (isConstant(value) && 8 * value.bytes() > config.llbBytes && isLong &&
-        onlyAccess(nest, *step.nests, static_cast<unsigned>(input)) && isRollable(simple, static_cast<unsigned>(input)))
+        onlyAccess(nest, *step.nests, static_cast<unsigned>(input)) &&
+        canRoll(simple, places, static_cast<unsigned>(input), config))
       return static_cast<unsigned>(input);
   }
   return std::nullopt;

@@ -178,13 +178,16 @@ uint64_t Prefetch::missingBytes(size_t number) const {
       if (constant.since > number)
         continue; // nobody has written it
       const Resident *resident = find(constant);
-      bytes += constant.bytes() - (resident ? resident->done : 0);
+      if (resident || nearUntil(number, number + 1, {}).highest(llvm::alignTo(constant.bytes(), lineBytes)))
+        bytes += constant.bytes() - (resident ? resident->done : 0);
     }
   return bytes;
 }
 
 std::vector<Copy> Prefetch::next(size_t number, llvm::ArrayRef<Range> used, uint64_t bytes) {
   std::vector<Copy> copies;
+  constexpr unsigned mostWithoutSpace = 4; // values; looking for space takes long
+  unsigned withoutSpace = 0;
   for (size_t step = number + 1; step < constants.size(); ++step)
     for (const Constant &constant : constants[step]) {
       if (constant.since > number)
@@ -193,10 +196,10 @@ std::vector<Copy> Prefetch::next(size_t number, llvm::ArrayRef<Range> used, uint
       auto *resident = const_cast<Resident *>(find(constant));
       if (!resident && (isNeeded || bytes))
         resident = allocate(number, constant, used);
-      if (!resident && (isNeeded || constant.since))
-        continue;
-      if (!resident)
+      if (!resident && !isNeeded && (!constant.since || ++withoutSpace > mostWithoutSpace))
         return copies;
+      if (!resident)
+        continue;
       const uint64_t left = constant.bytes() - resident->done, unit = constant.rows > 1 ? constant.row : lineBytes;
       const uint64_t taken = isNeeded ? left : std::min(left, bytes / unit * unit), to = resident->to + resident->done;
       if (taken && constant.rows > 1)

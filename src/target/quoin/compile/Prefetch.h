@@ -1,4 +1,4 @@
-//===- Prefetch.h - constants come to LLB before they are read --*- C++ -*-===//
+//===- Prefetch.h - values come to LLB before they are read -----*- C++ -*-===//
 //
 // DDR is idle while units compute, and units are idle while they wait for weights. So the constants of later steps are
 // copied to LLB beside what cores compute: those of the next step in any case, and those of steps behind it as far as

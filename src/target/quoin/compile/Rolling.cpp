@@ -35,7 +35,8 @@ static std::optional<Loops> loopsOf(const Nest &nest, unsigned input) {
   return loops;
 }
 
-bool isRollable(const Nest &nest, unsigned input) {
+/// Whether a nest is a product of two matrices, the right one of which is an input that lies in rows.
+static bool isRollable(const Nest &nest, unsigned input) {
   const std::optional<Loops> loops = loopsOf(nest, input);
   if (!loops || !nest.borders.empty() || nest.continues || nest.store.strides[loops->columns] != 1)
     return false;
@@ -87,6 +88,14 @@ std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, u
         rollings.push_back(each);
     }
   return rollings;
+}
+
+bool canRoll(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, const Config &config) {
+  if (!isRollable(nest, input))
+    return false;
+  const auto rows = static_cast<uint64_t>(nest.loops[loopsOf(nest, input)->rows].extent);
+  return llvm::divideCeil(rows, config.coresPerCluster - 1) <= static_cast<uint64_t>(mostRowsOfRing) &&
+         !rollingsOf(nest, places, input, config.llbBytes / mostRingShare).empty();
 }
 
 /// A chunk at the loops that are open, into the next slot.

@@ -12,8 +12,8 @@
 
 namespace perpend::quoin {
 
-/// Whether a simplified nest is a product of two matrices, the right one of which is an input that lies in rows.
-bool isRollable(const Nest &nest, unsigned input);
+/// A ring takes at most one part of so many of LLB.
+inline constexpr uint64_t mostRingShare = 8;
 
 /// A chunk of the constant in DDR, and those behind it.
 struct Rolling {
@@ -29,6 +29,10 @@ struct Rolling {
 
 /// Ways to cut the constant into chunks of which a ring of so many bytes holds two.
 std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, uint64_t ringBytes);
+
+/// Whether a simplified nest is a product of two matrices, the right one of which is an input that lies in rows, that
+/// can be cut into chunks, and of whose left one a core can have its rows at once.
+bool canRoll(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, const Config &config);
 
 /// Fills the section of the first core with the copy of the first chunk, or with those of all others and the meetings.
 bool emitFirstChunk(const Rolling &rolling, Stream &stream);
