@@ -6,6 +6,7 @@
 #include "target/quoin/compile/Matrix.h"
 #include "target/quoin/compile/Pieces.h"
 #include "target/quoin/compile/Prefetch.h"
+#include "target/quoin/compile/Records.h"
 #include "target/quoin/compile/Rolling.h"
 #include "target/quoin/compile/RowChain.h"
 #include "target/quoin/compile/Staging.h"
@@ -33,18 +34,11 @@ struct Core {
   std::vector<FarRange> far; ///< that it has used since the cores met
 };
 
-constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy",
-                        beginFunction = "perpend_scalar_begin", callFunction = "perpend_scalar_call",
-                        mainFunction = "perpend_scalar_main", runFunction = "perpend_run",
-                        sizesFunction = "perpend_sizes";
-
-std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
-
 class Emitter {
 public:
   Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar)
       : main(main), decisions(decisions), pieces(piecesOf(main, config, decisions)),
-        prefetch(pieces, main.weights, config, decisions), end(main.end) {
+        prefetch(pieces, main.weights, config, decisions), records(main, program) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
@@ -85,25 +79,7 @@ private:
   void copyAhead(std::vector<Core *> &working, uint64_t idle);
   /// No core goes on before all have done what they have been given.
   void meet();
-  void callKernel(const Step &step);
-  void callLibrary(const Step &step);
-  /// What calls share (struct Run of runtime/scalar/Run.h): its address.
-  void placeRun();
-  void callMain(const DynamicMain &dynamic);
-  Range reserve(StringRef name, uint64_t bytes);
-  /// A call of a function with the address of its record.
-  void call(StringRef function, ArrayRef<uint64_t> record) { callAt(function, place(record)); }
-  void callAt(StringRef function, uint64_t record);
-  /// The address of these words in DDR.
-  uint64_t place(ArrayRef<uint64_t> words) {
-    return placeBytes(StringRef(reinterpret_cast<const char *>(words.data()), words.size() * sizeof(uint64_t)));
-  }
-  uint64_t placeBytes(StringRef bytes);
-  /// The address of a table of numbers.
-  uint64_t tableAt(const Buffer &buffer);
-  /// As the scalar core sees it.
-  uint64_t placeText(StringRef text);
-  uint64_t entryByte(StringRef name) { return program.scalar.find(name)->byte; }
+  void call(const ScalarCall &scalar);
 
   MainProgram &main;
   const Decisions decisions;
@@ -113,31 +89,13 @@ private:
   Prefetch prefetch;
   size_t number = 0;                        ///< of the piece
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
-  uint64_t end;                             ///< of DDR that is in use
-  Range locals;                             ///< what kernels keep between their nests, one after the other
-  Range lastRing;                           ///< of LLB, of the last step whose constant came in chunks
-  std::vector<Range> stagedNow;             ///< of LLB, by the nest that is emitted
-  std::optional<uint64_t> run;              ///< the address of what calls share
-  std::map<std::string, uint64_t> tables;   ///< bytes -> the address
+  Records records;
+  Range locals;                 ///< what kernels keep between their nests, one after the other
+  Range lastRing;               ///< of LLB, of the last step whose constant came in chunks
+  std::vector<Range> stagedNow; ///< of LLB, by the nest that is emitted
 };
 
 } // namespace
-
-std::vector<std::string> scalarEntriesOf(const MainProgram &main) {
-  std::set<std::string> names;
-  if (main.dynamic) {
-    names = {mainFunction.str(), runFunction.str(), sizesFunction.str()};
-    names.insert(main.dynamic->functions.begin(), main.dynamic->functions.end());
-  }
-  for (const Step &step : main.steps)
-    if (step.call)
-      names.insert({beginFunction.str(), callFunction.str(), step.call->function});
-    else if (step.kernel.empty())
-      names.insert(copyFunction.str());
-    else
-      names.insert({launchFunction.str(), entryOf(step)});
-  return {names.begin(), names.end()};
-}
 
 static ArrayRef<Buffer> ownBuffers(const Kernel &kernel) {
   return ArrayRef(kernel.buffers).drop_front(kernel.arguments);
@@ -149,44 +107,21 @@ static uint64_t bytesOf(const Buffer &buffer) {
 }
 
 void Emitter::reserveLocals() {
-  locals.byte = alignTo(end, wordBytes);
+  uint64_t most = 0;
   for (const Step &step : main.steps) {
     uint64_t bytes = 0;
     for (const Buffer &buffer : step.nests ? ownBuffers(*step.nests) : ArrayRef<Buffer>())
       bytes += bytesOf(buffer);
-    locals.bytes = std::max(locals.bytes, bytes);
+    most = std::max(most, bytes);
   }
-  end = locals.end();
+  locals = records.takeRange(most);
 }
 
-uint64_t Emitter::placeBytes(StringRef bytes) {
-  Data data;
-  data.byte = alignTo(end, wordBytes);
-  data.bytes.assign(bytes.bytes_begin(), bytes.bytes_end());
-  end = data.byte + data.bytes.size();
-  program.data.push_back(std::move(data));
-  return program.data.back().byte;
-}
-
-/// Functions of texts read whole words.
-uint64_t Emitter::placeText(StringRef text) {
-  std::string bytes = text.str();
-  bytes.resize(alignTo(bytes.size() + 1, sizeof(uint64_t)));
-  return scalarDdrBase + placeBytes(bytes);
-}
-
-uint64_t Emitter::tableAt(const Buffer &buffer) {
-  auto [table, isNew] = tables.try_emplace(buffer.contents, 0);
-  if (isNew)
-    table->second = placeBytes(buffer.contents);
-  return table->second;
-}
-
-void Emitter::callAt(StringRef function, uint64_t record) {
+void Emitter::call(const ScalarCall &scalar) {
   Instruction call;
   call.opcode = Opcode::sc_call;
-  call.axis = static_cast<uint32_t>(entryByte(function));
-  call.dst() = {Space::DDR, 0, ownCore, record};
+  call.axis = static_cast<uint32_t>(scalar.entry);
+  call.dst() = {Space::DDR, 0, ownCore, scalar.record};
   meet();
   cores.front()->stream.addAlone(std::move(call));
   meet();
@@ -462,7 +397,7 @@ SmallVector<Spot> Emitter::placesOf(const Step &step, ArrayRef<Nest> nests) {
     const auto number = static_cast<unsigned>(local);
     std::optional<uint64_t> near;
     if (buffer.isTable()) {
-      places.push_back({Space::DDR, tableAt(buffer)});
+      places.push_back({Space::DDR, records.tableAt(buffer)});
       continue;
     }
     if (Prefetch::isUsed(nests, step.nests->arguments + number))
@@ -528,97 +463,12 @@ void Emitter::emitStep(Step &step) {
   for (const std::unique_ptr<Core> &core : cores)
     core->stream.setLocation(step.location);
   if (step.call)
-    return callLibrary(step);
+    return call(records.libraryCall(step));
   if (step.kernel.empty())
-    return call(copyFunction,
-                {step.outputs[0].spot.scalarAddress(), step.inputs[0].spot.scalarAddress(), step.inputs[0].bytes()});
+    return call(records.copyCall(step));
   step.refusal = emitNests(step);
   if (!step.refusal.empty())
-    callKernel(step);
-}
-
-void Emitter::callKernel(const Step &step) {
-  SmallVector<uint64_t> record = {scalarCodeBase + entryByte(entryOf(step)), static_cast<uint64_t>(step.units),
-                                  step.scratch ? step.scratch->scalarAddress() : 0};
-  for (const auto &values : {step.inputs, step.outputs})
-    for (const Value &value : values)
-      record.push_back(value.spot.scalarAddress());
-  SmallVector<uint64_t> symbols(step.symbols.begin(), step.symbols.end());
-  symbols.push_back(0); // there is an address of a list without elements, too
-  record.push_back(scalarDdrBase + place(symbols));
-  if (step.scratch)
-    record.append({step.scratch->scalarAddress(), 1});
-  call(launchFunction, record);
-}
-
-void Emitter::placeRun() {
-  if (!main.heapBytes)
-    return;
-  constexpr size_t tablesWord = 67, heapWord = 68, words = 71;
-  const Range heap = reserve("heap", main.heapBytes);
-  std::array<uint64_t, words> record = {};
-  record[tablesWord] = main.tables.empty() ? 0 : scalarDdrBase + placeBytes(main.tables);
-  record[heapWord] = scalarDdrBase + heap.byte;
-  record[heapWord + 1] = heap.bytes;
-  run = place(record);
-  program.symbols.push_back({"run", Symbol::Kind::Scratch, Space::DDR, 0, *run, sizeof record});
-}
-
-/// The record of runtime/scalar/Call.c.
-void Emitter::callLibrary(const Step &step) {
-  auto placed = [&](const auto &list) {
-    return scalarDdrBase +
-           placeBytes(StringRef(reinterpret_cast<const char *>(list.data()), list.size() * sizeof(list[0])));
-  };
-  std::vector<int64_t> extents = step.call->extents;
-  extents.push_back(0); // there is an address of a list without elements, too
-  SmallVector<uint64_t> record = {scalarDdrBase + *run,
-                                  scalarCodeBase + entryByte(step.call->function),
-                                  placeText(step.call->parameters),
-                                  placeText(step.location),
-                                  placed(step.call->signature),
-                                  placed(extents)};
-  for (const auto &values : {step.inputs, step.outputs})
-    for (const Value &value : values)
-      record.push_back(value.spot.scalarAddress());
-  call(callFunction, record);
-}
-
-/// Memory that programs may write.
-Range Emitter::reserve(StringRef name, uint64_t bytes) {
-  Range range{alignTo(end, wordBytes), std::max<uint64_t>(bytes, sizeof(uint64_t))};
-  end = range.end();
-  program.symbols.push_back({name.str(), Symbol::Kind::Scratch, Space::DDR, 0, range.byte, range.bytes});
-  return range;
-}
-
-/// The record of runtime/scalar/Main.c.
-void Emitter::callMain(const DynamicMain &dynamic) {
-  auto addressOf = [](const Range &range) { return scalarDdrBase + range.byte; };
-  auto placed = [&](ArrayRef<uint64_t> words) { return scalarDdrBase + place(words); };
-  SmallVector<uint64_t> inputs, outputs, offsets, zeros(dynamic.symbols + 1, 0);
-  for (const Range &input : main.inputs)
-    inputs.push_back(addressOf(input));
-  for (const std::optional<Range> &output : dynamic.outputs)
-    outputs.push_back(output ? addressOf(*output) : 0);
-  const uint64_t arena = addressOf(main.arena);
-  for (const Spot &buffer : dynamic.buffers)
-    offsets.push_back(buffer.scalarAddress() - arena); // wherever it is, the core adds it
-  zeros.back() = 1;                                    // the most threads of a kernel
-  uint64_t dims = 0;
-  for (unsigned rank : dynamic.ranks)
-    dims += rank;
-  for (SmallVector<uint64_t> *list : {&inputs, &outputs, &offsets})
-    list->push_back(0);
-  constexpr uint64_t word = sizeof(uint64_t);
-  const Range sizes = reserve("sizes", dynamic.buffers.size() * word), extents = reserve("extents", dims * word),
-              growing = reserve("growing", dynamic.growing * 2 * word);
-  SmallVector<uint64_t> record = {scalarDdrBase + *run, scalarCodeBase + entryByte(runFunction),
-                                  scalarCodeBase + entryByte(sizesFunction), addressOf(sizes), dynamic.growing};
-  record.append({placed(inputs), placed(outputs), addressOf(main.weights), arena, placed(offsets), placed(zeros), 0,
-                 addressOf(growing), 0, 0, addressOf(extents), 0});
-  cores.front()->stream.setLocation("main");
-  call(mainFunction, record);
+    call(records.kernelCall(step));
 }
 
 void Emitter::nameMemory() {
@@ -647,16 +497,18 @@ void Emitter::nameMemory() {
 Expected<Program> Emitter::emit() {
   reserveLocals();
   nameMemory();
-  placeRun();
+  records.placeRun();
   if (llvm::any_of(main.steps, [](const Step &step) { return step.call.has_value(); }))
-    callAt(beginFunction, *run);
+    call(records.beginCall());
   for (Piece &piece : pieces) {
     prefetch.begin(number, piece.step);
     emitPiece(piece);
     ++number;
   }
-  if (main.dynamic)
-    callMain(*main.dynamic);
+  if (main.dynamic) {
+    cores.front()->stream.setLocation("main");
+    call(records.mainCall(*main.dynamic));
+  }
   Instruction halt;
   halt.opcode = Opcode::halt;
   for (const std::unique_ptr<Core> &core : cores) {
@@ -664,9 +516,9 @@ Expected<Program> Emitter::emit() {
     main.inOrder += core->stream.inOrder;
     program.cores.push_back(std::move(core->instructions));
   }
-  if (end > program.config.ddrBytes)
+  if (records.end > program.config.ddrBytes)
     return createStringError(formatv("the program needs {0} bytes of DDR, {1} has {2}\nhint: compile a smaller model",
-                                     end, program.config.name, program.config.ddrBytes));
+                                     records.end, program.config.name, program.config.ddrBytes));
   return std::move(program);
 }
 
