@@ -288,9 +288,7 @@ def page_of(
     means += [mean([row[key] / row["cycles"] for row in largest if row[key]]) for key in ("serial", "bound")]
     lines += [
         "",
-        "Weights are random, and so are scales, shifts and statistics of normalisations, one for each channel. (a) was",
-        "measured before batches ran in parts, before weights were copied ahead, and where normalisations had one",
-        "number for all channels, and look-ups of DLRM counted as no time; it did not end for the other rows.",
+        "Weights are random, and so are scales, shifts and statistics of normalisations, one for each channel.",
         "",
         f"Geometric means: (a)/(c) {means[0]:.2f} of the rows that have (a); of each network's largest batch, (b)/(c)",
         f"{means[1]:.2f} and bound/(c) {means[2]:.2f}.",
