@@ -19,10 +19,10 @@ namespace {
 /// Beyond these, a core with one element at a time has fewer operations to do.
 constexpr int64_t mostUpdates = 256, mostSorted = 1024, mostComparisons = int64_t{1} << 20;
 
-/// Values that units look up, or that they compare, too.
+/// Values that units compare, or look up in a table.
 bool isNumber(Type type, bool isCompared) {
   if (auto integer = dyn_cast<IntegerType>(type))
-    return integer.isSignless() && integer.getWidth() <= 32 && (!isCompared || integer.getWidth() > 1);
+    return integer.isSignless() && (isCompared ? integer.getWidth() > 1 : integer.getWidth() <= 32);
   return type.isF32() || type.isF16() || type.isBF16();
 }
 
