@@ -313,7 +313,8 @@ def test_a_machine_without_any_of_them(tmp_path: Path) -> None:
     targets = "sapphirerapids,x86-64-v4,+avx512fp16"
     succeed("compile", DIGITS, "--target", targets, "-o", "two.so", folder=tmp_path)
     assert re.search(
-        r"^runs     not here: model \S+ needs \S*amx-tile\S*, which \S.* lacks\ntarget   sapphirerapids\ninput ",
+        r"^runs     not here: model \S+ was compiled for the target \S+ and needs \S*amx-tile\S*, which \S.* lacks\n"
+        r"target   sapphirerapids\ninput ",
         succeed("inspect", "one.so", folder=tmp_path),
         re.M,
     )
