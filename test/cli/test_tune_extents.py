@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from cli.test_tune import agree, changed, execute, save_record, schedules
 from cli.tool import GOOD, perpend, reject, succeed
 
@@ -44,6 +45,7 @@ def tuned_for_both(tiny: Path) -> list[bool]:
     return known or [False]
 
 
+@pytest.mark.alone
 def test_what_is_found_is_known_for_all(tiny: Path) -> None:
     # A time that other work disturbs is not recorded, so one run may leave one out; three in a row do not.
     assert any(all(tuned_for_both(tiny)) for _ in range(3))
