@@ -323,7 +323,8 @@ def test_a_machine_without_any_of_them(tmp_path: Path) -> None:
     assert "runs     not here" in text and "\ninput " in text and "\ntarget " not in text
     error = reject("run", "two.so", folder=tmp_path)
     assert re.search(
-        r"needs \S*amx-tile\S*(?: and \d more)? \(sapphirerapids\), or \S*avx512fp16\S* \(x86-64-v4,\+avx512fp16\), which this",
+        r"needs \S*amx-tile\S*(?: and \d more)? \(sapphirerapids\), or "
+        r"\S*avx512fp16\S* \(x86-64-v4,\+avx512fp16\), which this",
         error,
     )
     assert f"was compiled for the target {targets} and needs " in error

@@ -39,17 +39,17 @@ static double cyclesOfReading(Type element, const ProductExtents &extents, const
   return bytes / double(*rows) * target.cyclesPerSecond / target.bytesPerSecondOf(bytes * elements);
 }
 
-/// Cycles, per product of two elements, of a kernel that pads the rows where words have more elements than the depth
-/// is a multiple of.
-static double cyclesOfPadding(int64_t multiple, const ProductExtents &extents, const target::Machine &target) {
-  std::optional<int64_t> depth = extents.depth.constant(), columns = extents.columns.constant();
-  if (!depth || *depth % multiple == 0 || *depth < 1 || columns.value_or(1) < 1)
+/// Cycles, per product of two elements, of a kernel that pads the rows of a product of matrices, where words have more
+/// elements than the depth is a multiple of. Rows that are converted for it are padded by the same kernel.
+static double cyclesOfPadding(const PanelLayout &panels, const ProductExtents &extents, const target::Machine &target) {
+  const std::optional<int64_t> depth = extents.depth.constant(), columns = extents.columns.constant();
+  if (panels.left != panels.sum || extents.windows > 0 || !depth || *depth < 1 || *depth % panels.depth == 0 ||
+      !columns || *columns < 1)
     return 0;
   constexpr double cyclesOfKernel = 500;
-  const double perColumn = 1.0 / double(columns.value_or(1)), perDepth = perColumn / double(*depth);
-  const double accesses = 2.0 / double(target.vectorLanes(4)) / target.accessesPerCycle;
-  return accesses * perColumn +
-         cyclesOfKernel * perDepth / double(std::max<int64_t>(1, extents.rows.constant().value_or(1)));
+  const double accesses = 2.0 / double(target.vectorLanes(4)) / target.accessesPerCycle,
+               rows = double(std::max<int64_t>(1, extents.rows.constant().value_or(1)));
+  return (accesses + cyclesOfKernel / (rows * double(*depth))) / double(*columns);
 }
 
 static std::optional<PanelChoice> choiceOf(const Intrinsic &intrinsic, const ProductExtents &extents,
@@ -62,7 +62,7 @@ static std::optional<PanelChoice> choiceOf(const Intrinsic &intrinsic, const Pro
   for (int64_t size : sizes) {
     int64_t rows = rowsAtOnce(intrinsic, size, extents.rows.constant(), target);
     if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target)) {
-      const double cycles = fit->cyclesPerPoint + cyclesOfPadding(panels.depth, extents, target);
+      const double cycles = fit->cyclesPerPoint + cyclesOfPadding(panels, extents, target);
       return PanelChoice{&intrinsic, size, cycles, std::max(cycles, cyclesOfReading(panels.right, extents, target))};
     }
   }
