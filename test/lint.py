@@ -52,7 +52,7 @@ ARCHITECTURE = re.compile(
 )
 WITHOUT_ARCHITECTURES = ("src/graph/", "src/tile/", "src/host/", "src/tune/")
 # How often code names an operator of the graph where only its traits and interfaces should count. A cure lowers these.
-NAMED_OPERATORS = {"src/graph/passes/": 120, "src/tile/": 42, "src/host/": 0}
+NAMED_OPERATORS = {"src/graph/passes/": 119, "src/tile/": 42, "src/host/": 0}
 OPERATOR = re.compile(r"^def (\w+Op) : Graph_(?:Element|Reduction|Sequence)Op<", re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*")
 LONG_FILE, LONG_FUNCTION, USUAL_FUNCTION = 500, 80, 40

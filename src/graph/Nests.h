@@ -5,11 +5,14 @@
 
 #include "graph/Graph.h"
 
+#include "mlir/IR/PatternMatch.h"
+
 #include "graph/GraphNestInterface.h.inc"
 
 namespace perpend::graph {
 /// Implements NestInterface for operators.
 void attachNests(mlir::MLIRContext *context);
+void attachControlFlowNests(mlir::MLIRContext *context);
 } // namespace perpend::graph
 
 #endif

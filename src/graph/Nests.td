@@ -12,11 +12,12 @@ include "mlir/IR/OpBase.td"
 def NestInterface : OpInterface<"NestInterface"> {
   let cppNamespace = "::perpend::graph";
   let description = [{
-    An operator that is no loops around one value, but has forms which maps, reductions and look-ups compute.
+    An operator that is no loops around one value, but may have forms which maps, reductions and look-ups compute.
   }];
   let methods = [
-    InterfaceMethod<"Builds these in place of the result. Null: they take more work than a core that computes one element at a time.",
-      "::mlir::Value", "makeNests", (ins "::perpend::graph::Builder &":$builder)>
+    InterfaceMethod<"Replaces the operator by these. Failure: they take more work than a core that computes one element at a time.",
+      "::llvm::LogicalResult", "makeNests", (ins "::mlir::RewriterBase &":$rewriter)>,
+    InterfaceMethod<"Whether it is a loop or a branch, which has operators of its own.", "bool", "hasOperators">
   ];
 }
 

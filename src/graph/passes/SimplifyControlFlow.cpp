@@ -8,6 +8,7 @@
 #include "graph/passes/SimplifyControlFlow.h"
 #include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
+#include "graph/ReplaceControlFlow.h"
 #include "graph/Requirements.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Symbols.h"
@@ -18,50 +19,6 @@
 using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
-
-static SymbolicInt symbolOf(StringAttr name) { return SymbolicInt::symbol(name.getValue()); }
-
-/// Matches `types` with `pattern`: the extents at positions where the pattern is one of `symbols` alone. Every symbol
-/// of an operator has such a position: C3 of graph.if, C6 of graph.loop.
-static llvm::StringMap<SymbolicInt> matchExtents(ArrayRef<StringAttr> symbols, TypeRange pattern, TypeRange types) {
-  llvm::StringMap<SymbolicInt> extents;
-  for (auto [wanted, given] : llvm::zip(pattern, types))
-    for (auto [symbol, extent] :
-         llvm::zip(shapeOf(cast<RankedTensorType>(wanted)), shapeOf(cast<RankedTensorType>(given))))
-      for (StringAttr name : symbols)
-        if (symbol == symbolOf(name))
-          extents.try_emplace(name.getValue(), extent);
-  return extents;
-}
-
-static void measureAll(RewriterBase &rewriter, Location loc, const llvm::StringMap<SymbolicInt> &extents,
-                       ArrayRef<StringAttr> symbols) {
-  GraphBuilder builder(rewriter, loc);
-  for (StringAttr name : symbols)
-    if (auto extent = extents.find(name.getValue()); extent != extents.end())
-      rewriter.create<MeasureOp>(loc, builder.dims(extent->second, /*isScalar=*/true), name);
-}
-
-/// Emits the checks that the operator would have made: values of `given` types replace those of `expected` types, whose
-/// symbols have the values `extents`. `where` is for the error message.
-static void requireSameExtents(RewriterBase &rewriter, Location loc, TypeRange given, TypeRange expected,
-                               const llvm::StringMap<SymbolicInt> &extents, StringRef where) {
-  Requirements requirements;
-  for (auto [from, to] : llvm::zip(given, expected))
-    for (auto [extent, wanted] : llvm::zip(shapeOf(cast<RankedTensorType>(from)), shapeOf(cast<RankedTensorType>(to))))
-      requirements.addEqual(extent, wanted.substitute(extents));
-  for (const SymbolicInt &value : requirements.list)
-    rewriter.create<RequireOp>(loc, ShapeAttr::get(rewriter.getContext(), value),
-                               ("the sizes do not fit " + where).str());
-}
-
-/// Reshapes values to the types that their users expect.
-static SmallVector<Value> reshaped(RewriterBase &rewriter, Location loc, ValueRange values, TypeRange types) {
-  SmallVector<Value> result;
-  for (auto [value, type] : llvm::zip_equal(values, types))
-    result.push_back(value.getType() == type ? value : rewriter.create<ReshapeOp>(loc, type, value).getResult());
-  return result;
-}
 
 static std::optional<int64_t> constantInteger(Value value) {
   DenseElementsAttr elements;
@@ -202,82 +159,6 @@ struct DropUnusedElements : OpRewritePattern<LoopOp> {
   }
 };
 } // namespace
-
-/// Makes a copy of a loop, whose body defines symbols of its own and has the extents of these carried values.
-static LoopOp copyForIteration(LoopOp op, ValueRange carried, RewriterBase &rewriter, std::set<std::string> &used) {
-  auto copy = cast<LoopOp>(rewriter.clone(*op));
-  auto extents =
-      matchExtents(op.definedSymbols(), TypeRange(op.getBody().getArgumentTypes()).drop_front(), carried.getTypes());
-  copy.getBody().walk([&](MeasureOp measure) {
-    std::string name = measure.getSymbol().str() + "_again";
-    while (!used.insert(name).second)
-      name += "n";
-    extents[measure.getSymbol()] = SymbolicInt::symbol(name);
-    measure.setSymbol(name);
-  });
-  substituteSymbols(copy.getBody(), extents);
-  return copy;
-}
-
-LogicalResult perpend::graph::unrollLoop(LoopOp op, RewriterBase &rewriter, int64_t mostOperators) {
-  std::optional<int64_t> count = op.countIsKnown() ? op.getCount().values()[0].constant() : std::nullopt;
-  const auto operators = static_cast<int64_t>(op.getBody().front().getOperations().size());
-  auto isNested = [](Operation *inner) {
-    return isa<LoopOp, IfOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
-  };
-  auto definesOthers = [](SymbolInterface inner) {
-    return isa<MeasureOp>(*inner) || inner.definedSymbols().empty() ? WalkResult::advance() : WalkResult::interrupt();
-  };
-  if (!count || *count < 1 || *count > mostOperators / operators || op.getBody().walk(isNested).wasInterrupted() ||
-      op.getBody().walk(definesOthers).wasInterrupted())
-    return failure();
-  const Location loc = op.getLoc();
-  std::set<std::string> used;
-  collectSymbols(op->getParentOfType<func::FuncOp>().getBody(), used);
-  for (StringAttr name : symbolsDefinedIn(op->getParentOfType<func::FuncOp>().getBody()))
-    used.insert(name.str());
-  SmallVector<Value> carried(op.getInitial());
-  SmallVector<SmallVector<Value>> elements(op.scanResults().size());
-  for (int64_t number = 0; number < *count; ++number) {
-    rewriter.setInsertionPoint(op);
-    GraphBuilder builder(rewriter, loc);
-    LoopOp copy = copyForIteration(op, carried, rewriter, used);
-    rewriter.setInsertionPoint(copy);
-    SmallVector<Value> arguments{builder.dims(SymbolicInt(number), /*isScalar=*/true)};
-    TypeRange wanted = TypeRange(copy.getBody().getArgumentTypes()).drop_front();
-    requireSameExtents(rewriter, loc, ValueRange(carried).getTypes(), wanted, {}, "before an iteration");
-    arguments.append(reshaped(rewriter, loc, carried, wanted));
-    Block &body = copy.getBody().front();
-    Operation *yield = body.getTerminator();
-    rewriter.inlineBlockBefore(&body, copy, arguments);
-    carried.assign(yield->operand_begin(), yield->operand_begin() + op.carriedCount());
-    for (auto [all, element] : llvm::zip_equal(elements, yield->getOperands().drop_front(op.carriedCount()))) {
-      Shape shape = shapeOf(all.empty() ? element : all.front());
-      if (all.empty())
-        shape.insert(shape.begin(), SymbolicInt(1));
-      else
-        requireSameExtents(rewriter, loc, element.getType(),
-                           tensorType(ArrayRef(shape).drop_front(), tensorTypeOf(element).getElementType()), {},
-                           "behind an iteration");
-      all.push_back(builder.reshape(element, shape));
-    }
-    rewriter.eraseOp(yield);
-    rewriter.eraseOp(copy);
-  }
-  rewriter.setInsertionPoint(op);
-  GraphBuilder builder(rewriter, loc);
-  SmallVector<Type> expected(TypeRange(op.getBody().getArgumentTypes()).drop_front());
-  llvm::append_range(expected, op.scanResults().getTypes());
-  for (const SmallVector<Value> &all : elements)
-    carried.push_back(builder.concat(all, 0));
-  TypeRange given = ValueRange(carried).getTypes();
-  SmallVector<StringAttr> symbols = op.definedSymbols();
-  auto extents = matchExtents(symbols, expected, given);
-  measureAll(rewriter, loc, extents, symbols);
-  requireSameExtents(rewriter, loc, given, expected, extents, "behind the last iteration");
-  rewriter.replaceOp(op, reshaped(rewriter, loc, carried, op.getResultTypes()));
-  return success();
-}
 
 void perpend::graph::addControlFlowPatterns(RewritePatternSet &patterns) {
   patterns.add<InlineBranch, InlineIteration, DropUnusedElements, DropKnownRequirement>(patterns.getContext());

@@ -13,10 +13,6 @@ namespace perpend::graph {
 /// results.
 void addControlFlowPatterns(mlir::RewritePatternSet &patterns);
 
-/// One iteration behind the other. Failure: their number is not known, they are together more than `mostOperators`, or
-/// operators in the body define symbols in another way than by graph.measure.
-mlir::LogicalResult unrollLoop(LoopOp op, mlir::RewriterBase &rewriter, int64_t mostOperators);
-
 /// Substitutes the expression for each symbol that is measured from one, and erases measures of unused symbols. Returns
 /// whether anything changed.
 bool resolveMeasures(mlir::func::FuncOp main);

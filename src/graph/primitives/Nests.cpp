@@ -126,12 +126,24 @@ Value countPlaces(GraphBuilder &b, SortOp op) {
   return b.cast(order, b.i64());
 }
 
+LogicalResult replace(Operation *op, RewriterBase &rewriter, llvm::function_ref<Value(GraphBuilder &)> build) {
+  GraphBuilder builder(rewriter, op->getLoc());
+  Value result = build(builder);
+  return result ? (rewriter.replaceOp(op, result), success()) : failure();
+}
+
 struct ScatterNests : NestInterface::ExternalModel<ScatterNests, ScatterOp> {
-  Value makeNests(Operation *op, GraphBuilder &builder) const { return lookUpUpdates(builder, cast<ScatterOp>(op)); }
+  bool hasOperators(Operation *) const { return false; }
+  LogicalResult makeNests(Operation *op, RewriterBase &rewriter) const {
+    return replace(op, rewriter, [&](GraphBuilder &builder) { return lookUpUpdates(builder, cast<ScatterOp>(op)); });
+  }
 };
 
 struct SortNests : NestInterface::ExternalModel<SortNests, SortOp> {
-  Value makeNests(Operation *op, GraphBuilder &builder) const { return countPlaces(builder, cast<SortOp>(op)); }
+  bool hasOperators(Operation *) const { return false; }
+  LogicalResult makeNests(Operation *op, RewriterBase &rewriter) const {
+    return replace(op, rewriter, [&](GraphBuilder &builder) { return countPlaces(builder, cast<SortOp>(op)); });
+  }
 };
 
 } // namespace
@@ -139,4 +151,5 @@ struct SortNests : NestInterface::ExternalModel<SortNests, SortOp> {
 void perpend::graph::attachNests(MLIRContext *context) {
   ScatterOp::attachInterface<ScatterNests>(*context);
   SortOp::attachInterface<SortNests>(*context);
+  attachControlFlowNests(context);
 }
