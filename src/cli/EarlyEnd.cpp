@@ -101,6 +101,15 @@ static void runOutOfMemory() {
           "a larger limit, or smaller dimensions of the inputs (--dim)");
 }
 
+void endIfOutOfMemory() {
+  // The heap grows by 132 KB at least, so no allocation fails while twice that can be had.
+  constexpr size_t smallest = size_t{1} << 18;
+  void *probe = memoryLimit ? std::malloc(smallest) : nullptr;
+  if (memoryLimit && !probe)
+    runOutOfMemory();
+  std::free(probe);
+}
+
 void Limits::addTo(OptionList &list) {
   list.add("max-time", seconds, "SECONDS", "stop with an error after this time (default 0: never)");
   list.add("max-mem", megabytes, "MB", "stop with an error beyond this much allocated memory (default 0: never)");

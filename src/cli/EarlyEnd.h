@@ -18,6 +18,10 @@ struct Limits {
   /// False: printed.
   bool apply() const;
 };
+
+/// After a crash: ends the program with the error of Limits::megabytes if hardly any memory was left. MLIR does not
+/// check every allocation, such as those of operations, so it crashes there where memory ends.
+void endIfOutOfMemory();
 } // namespace perpend::cli
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "cli/Module.h"
 #include "Pipeline.h"
+#include "cli/EarlyEnd.h"
 #include "compiler/KeepEntry.h"
 #include "compiler/UserOperators.h"
 #include "frontend/checkpoint/SharedBlocks.h"
@@ -214,8 +215,10 @@ bool compileGuarded(ModuleOp module, const CompileOptions &options, ArtifactKind
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
   if (!recovery.RunSafely(
-          [&] { isGood = succeeded(compile(module, options, kind, output, report, nullptr, ownsConstants)); }))
+          [&] { isGood = succeeded(compile(module, options, kind, output, report, nullptr, ownsConstants)); })) {
+    endIfOutOfMemory();
     return graph::emitInternalError(UnknownLoc::get(module.getContext())) << "the compiler crashed", false;
+  }
   return isGood;
 }
 
