@@ -259,3 +259,18 @@ def test_same_input_same_bytes(tmp_path: Path, tiny: Path) -> None:
     for name in ["a", "b"]:
         succeed("compile", tiny, "-o", f"{name}.so", "--name", "m", folder=tmp_path)
     assert (tmp_path / "a.so").read_bytes() == (tmp_path / "b.so").read_bytes()
+
+
+def test_functions_of_lanes_cost_one_call_at_each_level(tmp_path: Path) -> None:
+    """A call for each lane made the code of -O1 four times as long as that of -O2, and its compilation quadratic."""
+    names = ["x", *(f"x{i}" for i in range(12))]
+    nodes = [
+        helper.make_node(operator, [before], [after])
+        for (before, after), operator in zip(itertools.pairwise(names), itertools.cycle(["Sin", "Relu"]))
+    ]
+    save(tmp_path / "sines.onnx", nodes, [value("x", ["n", 4])], [value(names[-1], ["n", 4])])
+    sizes = []
+    for level in (1, 2):
+        succeed("compile", "sines.onnx", "-o", "s.so", f"-O{level}", folder=tmp_path)
+        sizes.append((tmp_path / "s.so").stat().st_size)
+    assert sizes[0] < 1.3 * sizes[1]

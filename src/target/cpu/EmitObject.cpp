@@ -124,7 +124,7 @@ void optimise(Module &module, const TargetInfo &target, TargetMachine &machine, 
                              OptimizationLevel::O3};
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = optLevel > 0;
-  tuning.SLPVectorization = optLevel > 1;
+  tuning.SLPVectorization = optLevel > 0; // it makes one call of a function's calls for each lane (Lanes.h)
   tuning.LoopInterleaving = optLevel > 0;
   tuning.LoopUnrolling = false;
   PassBuilder builder(&machine, tuning);
