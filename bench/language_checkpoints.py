@@ -131,6 +131,20 @@ def type_of(kind: str, part: str, layer: int, layers: int, columns: int) -> str:
     return "q6_k" if part == "output" or (part in ("attn_v", "ffn_down") and outer) else "q4_k"
 
 
+def bytes_of_token(checkpoint: Path) -> int | None:
+    """What one token reads of a checkpoint: all but the embeddings of other tokens, unless these are the last matrix,
+    too. None: a part that depends on the token, of experts. A checkpoint that is not one of these: all of it."""
+    shape_name, _, kind = checkpoint.stem.rpartition("-")
+    shape = SHAPES.get(shape_name)
+    if shape and shape.experts:
+        return None
+    size = checkpoint.stat().st_size
+    if not shape or shape.architecture == "qwen2":
+        return size
+    stored = TYPES[type_of(kind, "token_embd", 0, shape.layers, shape.width)](256, np.random.default_rng())
+    return size - shape.vocabulary * shape.width * len(stored) // 256
+
+
 def metadata(shape: Shape) -> dict[str, Any]:
     words = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     kinds = [2, 3, 3, *[6] * 256]

@@ -7,7 +7,8 @@ MODEL: NAME=FILE.gguf, or the name of a random checkpoint (language_checkpoints.
 PYTHON: the interpreter of an environment that has llama-cpp-python; without it, Perpend's precisions are compared.
 A deviation is that of the last token's logits from Perpend's in f32, relative to the largest of these. llama.cpp rounds
 rows to bytes for weights of bytes and less, and to bf16 for those of bf16, so it has one, too. All have the same type
-of cache. GB/s: the bytes of the file over the time of a token, unless it has experts.
+of cache. GB/s: the bytes of the file that a token reads over its time, unless the file has experts; beside it, the
+part of what a thread gets that only reads as many bytes of the mapped file, in turns with the others.
 """
 
 import argparse
@@ -20,14 +21,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import perpend.llm
 import turns
-from kernels import measured_peaks
-from language_checkpoints import SHAPES, write_checkpoint
+from kernels import CLANG, measured_peaks
+from language_checkpoints import bytes_of_token, write_checkpoint
 from turns import Arrays, Candidate, Timing
 
 WORKER = Path(__file__).with_name("language_worker.py")
 PEER = "llama.cpp"
+MEMORY = "memory alone"
 
 
 class Task(NamedTuple):
@@ -45,6 +48,12 @@ class Row(NamedTuple):
 
     def tokens_per_second(self, engine: str) -> float:
         return self.task.tokens / self.timings[engine].median_s
+
+    def part_of_memory(self, engine: str) -> str:
+        """The time of reading alone over that of a token."""
+        memory = self.timings.get(MEMORY)
+        token = self.timings[engine].median_s / self.task.tokens
+        return f"{memory.median_s / token:.2f}" if memory and not memory.error else ""
 
     def against_peer(self, engine: str) -> str:
         peer = self.timings.get(PEER)
@@ -77,7 +86,18 @@ def candidates(models: dict[str, Path], checkpoint: Path, task: Task, options: a
     found = [Candidate(name, command(sys.executable, "perpend", path)) for name, path in models.items()]
     if options.peer:
         found.append(Candidate(PEER, command(options.peer, PEER, checkpoint)))
+    size = bytes_of_token(checkpoint)
+    if task.kind == "decode" and size and task.threads == 1:
+        reader = [sys.executable, str(WORKER), "memory", str(memory_library(options.out)), str(checkpoint), str(size)]
+        found.append(Candidate(MEMORY, reader))
     return found
+
+
+def memory_library(folder: Path) -> Path:
+    library = folder.resolve() / "read_memory.so"
+    source = WORKER.with_name("read_memory.c")
+    subprocess.run([CLANG, "-O2", "-march=native", "-shared", "-fPIC", source, "-o", library], check=True)
+    return library
 
 
 def measure(checkpoint: Path, options: argparse.Namespace) -> list[Row]:
@@ -92,6 +112,8 @@ def measure(checkpoint: Path, options: argparse.Namespace) -> list[Row]:
             reference: list[Arrays] = []
 
             def deviation(outputs: Arrays, reference: list[Arrays] = reference) -> turns.Deviation:
+                if outputs[0].dtype == np.uint64:  # what memory holds
+                    return turns.Deviation()
                 reference = reference or reference.__iadd__([outputs])  # the first candidate's
                 return turns.largest_deviation(outputs, reference[0])
 
@@ -105,21 +127,26 @@ def measure(checkpoint: Path, options: argparse.Namespace) -> list[Row]:
 
 def page_of(checkpoint: Path, rows: Sequence[Row]) -> list[str]:
     lines = [f"## {checkpoint.stem}, {checkpoint.stat().st_size / 1e6:.0f} MB", ""]
-    shape = SHAPES.get(checkpoint.stem.rpartition("-")[0])
-    is_dense = not (shape and shape.experts)  # a token reads all
+    size = bytes_of_token(checkpoint)
     lines += [
-        "| work | engine | tokens/s | GB/s | llama.cpp's time over this | deviation |",
-        "|---|---|---|---|---|---|",
+        "| work | engine | tokens/s | GB/s | of memory's | llama.cpp's time over this | deviation |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         for engine, timing in row.timings.items():
             if timing.error:
-                lines.append(f"| {row.task} | {engine} | {timing.error} | | | |")
+                lines.append(f"| {row.task} | {engine} | {timing.error} | | | | |")
+                continue
+            if engine == MEMORY:
+                lines.append(f"| {row.task} | {engine} | | {(size or 0) / timing.median_s / 1e9:.1f} | | | |")
                 continue
             speed = row.tokens_per_second(engine)
-            read = f"{speed * checkpoint.stat().st_size / 1e9:.1f}" if row.task.kind == "decode" and is_dense else ""
+            read = f"{speed * size / 1e9:.1f}" if row.task.kind == "decode" and size else ""
+            part = row.part_of_memory(engine) if read else ""
             versus = row.against_peer(engine) if engine != PEER else ""
-            lines.append(f"| {row.task} | {engine} | {speed:.1f} | {read} | {versus} | {timing.deviation:.1e} |")
+            lines.append(
+                f"| {row.task} | {engine} | {speed:.1f} | {read} | {part} | {versus} | {timing.deviation:.1e} |"
+            )
     return [*lines, ""]
 
 

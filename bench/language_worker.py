@@ -1,12 +1,15 @@
 """A worker for turns.py that runs one language model in one engine.
 
 usage: language_worker.py ENGINE MODEL WORK COUNT BEFORE THREADS CACHE_TYPE
+       language_worker.py memory LIBRARY FILE BYTES
 
 WORK: `prefill` computes a prompt of COUNT tokens, `decode` COUNT tokens one after the other behind BEFORE others.
 The outputs are the logits of the last token. MODEL is what the engine loads. It needs NumPy and the engine alone, so
-that each engine may have a Python environment of its own.
+that each engine may have a Python environment of its own. `memory` only reads the first BYTES of a mapped file, by
+read_memory.c as a library.
 """
 
+import ctypes
 import importlib.metadata
 import os
 import sys
@@ -115,10 +118,20 @@ def llama_engine(path: str, work: Work, threads: int, cache_type: str) -> Callab
     return decode
 
 
+def memory_reader(library: str, path: str, count: int) -> Callable[[], Arrays]:
+    read: Any = ctypes.CDLL(library).read_memory
+    read.argtypes, read.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_uint64
+    data = np.memmap(path, np.uint8, "r")
+    return lambda: [np.array([read(data.ctypes.data, min(count, data.size) // 256 * 256)], np.uint64)]
+
+
 ENGINES = {"perpend": perpend_engine, "llama.cpp": llama_engine}
 
 
 def main() -> None:
+    if sys.argv[1] == "memory":
+        library, path, size = sys.argv[2:]
+        return serve(lambda: memory_reader(library, path, int(size)))
     engine, model, kind, count, before, threads, cache_type = sys.argv[1:]
     if engine == "llama.cpp":
         print("llama.cpp", importlib.metadata.version("llama_cpp_python"), file=sys.stderr)
