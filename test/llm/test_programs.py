@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import re
+import select
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -516,3 +521,38 @@ def test_targets_without_programs_are_refused(tmp_path: Path) -> None:
         said = reject("llm", "compile", "model", "-o", "chat", "--target", target, folder=tmp_path)
         assert f"target '{target}': there are no programs of language models for {name}" in said
     assert not (tmp_path / "chat").exists()
+
+
+def test_an_interruption_ends_the_answer(tmp_path: Path) -> None:
+    """At a terminal; the next one, at the prompt, ends the program. A pipe that nobody reads holds the answer up."""
+    make_checkpoint(tmp_path / "model", max_position_embeddings=8192)
+    succeed("llm", "compile", "model", "-o", "chat", folder=tmp_path)
+    options = ["--temperature", "0", "--logit-bias", "1=-inf", "--logit-bias", f"{END}=-inf"]
+    whole = succeed("llm", "run", "chat", *options, "--prompt", "Hello there", folder=tmp_path)
+    capacity = 4096
+    assert len(whole.encode()) > 3 * capacity
+
+    terminal, inner = pty.openpty()
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, capacity)
+    command = [PERPEND, "llm", "chat", "chat", *options]
+    program = subprocess.Popen(command, stdin=inner, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)
+    os.close(writer)
+    assert program.stderr is not None
+    try:
+        assert program.stderr.read(2) == b"> "
+        os.write(terminal, b"Hello there\n")
+        answer = os.read(reader, 1)
+        program.send_signal(signal.SIGINT)
+        while reader in select.select([reader, program.stderr], [], [], 60)[0]:
+            answer += os.read(reader, capacity)
+        assert program.stderr.read(2) == b"> "
+        assert len(answer) < 2 * capacity and whole.encode().startswith(answer[:-1])
+        assert program.poll() is None
+        program.send_signal(signal.SIGINT)
+        assert program.wait(60) == -signal.SIGINT
+    finally:
+        program.kill()
+        program.wait()
+        for file in (terminal, inner, reader):
+            os.close(file)
