@@ -1,7 +1,8 @@
 """Cycles of networks and kernels on the simulated accelerator Quoin: python bench/quoin.py [--networks NAMES]
 
 Writes docs/quoin/performance.md, and the same numbers as JSON beside it. With --keep, what is not measured now
-stays as that file has it, so that parts can be measured one by one. Networks have random weights of f16. All cycles
+stays as that file has it, so that parts can be measured one by one. With --answers, the networks run with data, and
+nothing else is measured. Networks have random weights of f16. All cycles
 come from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
 
 The bound of a network, in cycles of eight cores:
@@ -33,6 +34,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import perpend
 import quoin_networks
 import torch
@@ -199,6 +201,60 @@ def measure_network(
     }
 
 
+def differences(output: torch.Tensor, expected: torch.Tensor) -> tuple[float, float]:
+    """The largest one, and their mean, relative to the largest magnitude of what is expected."""
+    all_of_them = (output.float() - expected).abs() / expected.abs().max()
+    return float(all_of_them.max()), float(all_of_them.mean())
+
+
+def measure_answers(name: str, batch: int, limit: float, folder: Path) -> dict[str, Any] | None:
+    """What a network computes on the simulator. None: compiling or running it takes too long."""
+    path = folder / "program.qn"
+    if compiled_network(name, batch, path, 3, limit) is None:
+        return None
+    net, inputs = network(name, batch)
+    words = [str(BUILD / "bin" / "perpend"), "run", str(path), "--output-dir", str(folder / "outputs")]
+    for i, value in enumerate(inputs):
+        np.save(folder / f"{i}.npy", value.numpy())
+        words += ["--input", str(folder / f"{i}.npy")]
+    start = time.monotonic()
+    try:
+        subprocess.run(words, check=True, capture_output=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    seconds = time.monotonic() - start
+    (output,) = (np.load(each) for each in (folder / "outputs").iterdir())
+    with torch.no_grad():
+        half = net(*inputs)
+        expected = net.float()(*(value.float() if value.is_floating_point() else value for value in inputs))
+    return {
+        "name": name,
+        "batch": batch,
+        "differences": differences(torch.from_numpy(output), expected),
+        "torch": differences(half, expected),
+        "seconds": round(seconds, 1),
+    }
+
+
+def answers_section(rows: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        "",
+        "## Answers of whole networks",
+        "",
+        "Compiled for `qn-c8` with everything and run by the simulator with data. Differences are from torch in f32,",
+        "with the same weights and inputs (of f16), relative to the largest number of the output: the largest one, and",
+        "their mean; beside them, those of torch in f16. The last column: seconds on a host that does other work, too.",
+        "",
+        "| network | batch | largest | torch's largest | mean | torch's mean | simulated |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        pairs = zip(row["differences"], row["torch"], strict=True)
+        cells = [f"{ours:.1e} | {theirs:.1e}" for ours, theirs in pairs]
+        lines.append(f"| {row['name']} | {row['batch']:,} | {' | '.join(cells)} | {row['seconds']} s |")
+    return lines if rows else []
+
+
 def measure_kernel(name: str, folder: Path) -> dict[str, Any]:
     net, inputs = quoin_networks.KERNELS[name]()
     path = folder / "program.qn"
@@ -249,10 +305,16 @@ def cost_section(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def page_of(
-    networks: list[dict[str, Any]], kernels: list[dict[str, Any]], costs: list[dict[str, Any]], limit: float
+    networks: list[dict[str, Any]],
+    answers: list[dict[str, Any]],
+    kernels: list[dict[str, Any]],
+    costs: list[dict[str, Any]],
+    limit: float,
 ) -> str:
     names = list(quoin_networks.NETWORKS)
-    networks = sorted(networks, key=lambda row: (names.index(row["name"]), row["batch"]))
+    networks, answers = (
+        sorted(rows, key=lambda row: (names.index(row["name"]), row["batch"])) for rows in (networks, answers)
+    )
     lines = [
         "# Cycles of programs for Quoin",
         "",
@@ -298,6 +360,7 @@ def page_of(
         "Not measured: "
         + (", ".join(name for name in names if name not in [row["name"] for row in networks]) or "none")
         + ".",
+        *answers_section(answers),
         "",
         "## Kernels against programs by hand",
         "",
@@ -316,6 +379,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="*", default=list(quoin_networks.NETWORKS))
     parser.add_argument("--kernels", nargs="*", default=list(quoin_networks.KERNELS))
+    parser.add_argument("--answers", action="store_true", help="run networks with data, and measure nothing else")
     parser.add_argument("--no-costs", action="store_true", help="do not rank schedules")
     parser.add_argument("--keep", action="store_true", help="what is not measured stays as it is")
     parser.add_argument("--keep-operators", action="store_true", help="column (a) stays as it is, or empty")
@@ -328,15 +392,20 @@ def main() -> None:
         print(compiled(*network(name, int(batch)), target, Path(path), int(level))[0])
         return
     report = PAGE.with_suffix(".json")
-    kept = json.loads(report.read_text()) if options.keep and report.exists() else {}
-    costs: list[dict[str, Any]] = kept.get("costs", []) if options.no_costs else correlations()
+    keeps = options.keep or options.answers
+    kept = json.loads(report.read_text()) if keeps and report.exists() else {}
+    costs: list[dict[str, Any]] = kept.get("costs", []) if options.no_costs or options.answers else correlations()
+    answers: list[dict[str, Any]] = kept.get("answers", [])
     networks: list[dict[str, Any]] = kept.get("networks", [])
     kernels: list[dict[str, Any]] = kept.get("kernels", [])
     measurements: list[tuple[list[dict[str, Any]], Callable[[Path], dict[str, Any] | None]]] = []
-    for name in options.kernels:
+    for name in options.kernels if not options.answers else ():
         measurements.append((kernels, partial(measure_kernel, name)))
     for name in options.networks:
         batch = options.batch or quoin_networks.BATCHES[name]
+        if options.answers:
+            measurements.append((answers, partial(measure_answers, name, batch, options.limit)))
+            continue
         none = {"ddr": None, "operators": "not measured"}
         same = (row for row in networks if (row["name"], row["batch"]) == (name, batch))
         known = next(same, none) if options.keep_operators else None
@@ -348,8 +417,9 @@ def main() -> None:
         if row:
             case = itemgetter("name") if rows is kernels else itemgetter("name", "batch")
             rows[:] = [*(other for other in rows if case(other) != case(row)), row]
-        report.write_text(json.dumps({"networks": networks, "kernels": kernels, "costs": costs}, indent=1))
-        PAGE.write_text(page_of(networks, kernels, costs, options.limit))
+        parts = {"networks": networks, "answers": answers, "kernels": kernels, "costs": costs}
+        report.write_text(json.dumps(parts, indent=1))
+        PAGE.write_text(page_of(networks, answers, kernels, costs, options.limit))
 
 
 if __name__ == "__main__":
