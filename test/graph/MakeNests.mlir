@@ -124,3 +124,173 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<5xf32> {
   }
   return %r : tensor<5xf32>
 }
+
+// -----
+
+// A loop of 256 operators is written out, one of 258 stays.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: graph.loop count <[128]>
+// CHECK: graph.loop count <[129]>
+// CHECK-NOT: graph.loop
+func.func @main(%a: tensor<5xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %r = graph.loop count <[128]> carried (%a : tensor<5xf32>) symbols [] -> (tensor<5xf32>) {
+  ^bb0(%i: tensor<i64>, %b: tensor<5xf32>):
+    %s = graph.map (%b, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    graph.yield %s : tensor<5xf32>
+  }
+  %t = graph.loop count <[129]> carried (%a : tensor<5xf32>) symbols [] -> (tensor<5xf32>) {
+  ^bb0(%i: tensor<i64>, %b: tensor<5xf32>):
+    %s = graph.map (%b, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    graph.yield %s : tensor<5xf32>
+  }
+  return %r, %t : tensor<5xf32>, tensor<5xf32>
+}
+
+// -----
+
+// Eight operators are computed for nothing, nine are not.
+// CHECK-LABEL: func.func @main(
+// CHECK: arith.select
+// CHECK: graph.if
+// CHECK-NOT: graph.if
+func.func @main(%c: tensor<i1>, %a: tensor<5xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %r = graph.if %c symbols [] : tensor<i1> -> (tensor<5xf32>) {
+    %s0 = graph.map (%a, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s1 = graph.map (%s0, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s2 = graph.map (%s1, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s3 = graph.map (%s2, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s4 = graph.map (%s3, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s5 = graph.map (%s4, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s6 = graph.map (%s5, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s7 = graph.map (%s6, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    graph.yield %s7 : tensor<5xf32>
+  } else {
+    graph.yield %a : tensor<5xf32>
+  }
+  %t = graph.if %c symbols [] : tensor<i1> -> (tensor<5xf32>) {
+    %s0 = graph.map (%a, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s1 = graph.map (%s0, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s2 = graph.map (%s1, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s3 = graph.map (%s2, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s4 = graph.map (%s3, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s5 = graph.map (%s4, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s6 = graph.map (%s5, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s7 = graph.map (%s6, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    %s8 = graph.map (%s7, %a) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.mulf %u, %v : f32
+      graph.yield %w : f32
+    }
+    graph.yield %s8 : tensor<5xf32>
+  } else {
+    graph.yield %a : tensor<5xf32>
+  }
+  return %r, %t : tensor<5xf32>, tensor<5xf32>
+}
+
+// -----
+
+// 256 updates, and 2^20 comparisons; one more stays.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: graph.scatter {{.*}}tensor<256x1xi64>
+// CHECK-NOT: graph.scatter {{.*}}tensor<16x1xi64>
+// CHECK: graph.scatter {{.*}}tensor<257x1xi64>
+// CHECK-NOT: graph.scatter {{.*}}tensor<16x1xi64>
+// CHECK: graph.scatter %arg1{{.*}}tensor<65537xf32>
+// CHECK-NOT: graph.scatter
+func.func @main(%a: tensor<9xf32>, %b: tensor<65537xf32>, %c: tensor<65536xf32>, %i: tensor<256x1xi64>, %j: tensor<257x1xi64>,
+                %k: tensor<16x1xi64>, %u: tensor<256xf32>, %v: tensor<257xf32>, %w: tensor<16xf32>)
+    -> (tensor<9xf32>, tensor<65536xf32>, tensor<9xf32>, tensor<65537xf32>) {
+  %p = graph.scatter %a[%i] to %u : (tensor<9xf32>, tensor<256x1xi64>, tensor<256xf32>) -> tensor<9xf32>
+  %q = graph.scatter %c[%k] to %w : (tensor<65536xf32>, tensor<16x1xi64>, tensor<16xf32>) -> tensor<65536xf32>
+  %r = graph.scatter %a[%j] to %v : (tensor<9xf32>, tensor<257x1xi64>, tensor<257xf32>) -> tensor<9xf32>
+  %s = graph.scatter %b[%k] to %w : (tensor<65537xf32>, tensor<16x1xi64>, tensor<16xf32>) -> tensor<65537xf32>
+  return %p, %q, %r, %s : tensor<9xf32>, tensor<65536xf32>, tensor<9xf32>, tensor<65537xf32>
+}
+
+// -----
+
+// Rows of 1024 numbers, each compared with all; one more stays, and a second row.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: graph.sort %arg0
+// CHECK: graph.sort %arg1
+// CHECK: graph.sort %arg2
+func.func @main(%x: tensor<1024xf32>, %y: tensor<1025xf32>, %z: tensor<2x1024xf32>)
+    -> (tensor<1024xi64>, tensor<1025xi64>, tensor<2x1024xi64>) {
+  %a = graph.sort %x dim 0 : tensor<1024xf32> -> tensor<1024xi64>
+  %b = graph.sort %y dim 0 : tensor<1025xf32> -> tensor<1025xi64>
+  %c = graph.sort %z dim 1 : tensor<2x1024xf32> -> tensor<2x1024xi64>
+  return %a, %b, %c : tensor<1024xi64>, tensor<1025xi64>, tensor<2x1024xi64>
+}
