@@ -241,13 +241,15 @@ std::string chromeTrace(const Counters &counters, const Program &program) {
     for (Unit unit : units)
       for (const Interval &interval : counters.cores[core].units[unsigned(unit)].intervals) {
         const Instruction &instruction = program.cores[core][interval.instruction];
-        events.push_back(llvm::json::Object{{"name", instruction.info().name},
-                                            {"ph", "X"},
-                                            {"pid", int64_t(core)},
-                                            {"tid", nameOf(unit)},
-                                            {"ts", interval.begin},
-                                            {"dur", interval.end - interval.begin},
-                                            {"args", llvm::json::Object{{"instruction", toString(instruction)}}}});
+        events.push_back(
+            llvm::json::Object{{"name", instruction.info().name},
+                               {"ph", "X"},
+                               {"pid", int64_t(core)},
+                               {"tid", nameOf(unit)},
+                               {"ts", interval.begin},
+                               {"dur", interval.end - interval.begin},
+                               {"args", llvm::json::Object{{"instruction", toString(instruction)},
+                                                           {"place", locationName(instruction.location, program)}}}});
       }
   std::string text;
   llvm::raw_string_ostream out(text);
