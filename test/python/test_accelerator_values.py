@@ -122,3 +122,32 @@ def test_products_skip_borders(extents: tuple[int, int], target: str, tmp_path: 
     model = model_of([node("Conv", "x w", pads=[1, 2, 1, 2])], {"x": x}, {"w": w})
     assert expect(model, {"x": x}, target) == []
     assert any(line.startswith("ld.fill") for line in instructions_of(model, tmp_path, target))
+
+
+def test_a_sum_and_its_activation_are_one_instruction(tmp_path: Path) -> None:
+    """It rounds once, as the sum alone would, and what is no number stays that."""
+    a, b = floats(37, 61).astype(np.float16), floats(37, 61).astype(np.float16)
+    a[0, :6] = [np.nan, np.inf, -np.inf, -0.0, 65504, 6e-8]
+    b[0, :6] = [1, -np.inf, 3, -0.0, 65504, -1.2e-7]
+    model = model_of([node("Add", "a b", "s"), node("Relu", "s")], {"a": a, "b": b})
+    (wanted,), (got,) = perpend.import_model(model).evaluate(a, b), perpend.compile(model, target="quoin:c1")(a, b)
+    np.testing.assert_array_equal(got, wanted)
+    assert not np.signbit(got[0, 3])
+    names = names_of(instructions_of(model, tmp_path))
+    assert "addrelu" in names and not {"add", "max"} & set(names)
+    # Behind a product, too, where the sum with a value is no bias; a sum that others read stays.
+    w, v = floats(61, 40).astype(np.float16), floats(37, 40).astype(np.float16)
+    nodes = [node("MatMul", "a w", "p"), node("Add", "p v", "s"), node("Relu", "s", "r"), node("Max", "r v")]
+    model = model_of(nodes, {"a": floats(37, 61).astype(np.float16), "v": v}, {"w": w})
+    given = (floats(37, 61).astype(np.float16), v)
+    (wanted,), (got,) = perpend.import_model(model).evaluate(*given), perpend.compile(model, target="quoin:c1")(*given)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=2e-3, atol=4e-3)
+    assert "addrelu" in names_of(instructions_of(model, tmp_path))
+    nodes = [node("Add", "a b", "s"), node("Relu", "s", "r"), node("Mul", "r s")]
+    model = model_of(nodes, {"a": a[1:], "b": b[1:]})
+    assert "addrelu" not in names_of(instructions_of(model, tmp_path))
+    (wanted,), (got,) = (
+        perpend.import_model(model).evaluate(a[1:], b[1:]),
+        perpend.compile(model, target="quoin:c1")(a[1:], b[1:]),
+    )
+    np.testing.assert_array_equal(got, wanted)

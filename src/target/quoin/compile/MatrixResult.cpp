@@ -92,13 +92,16 @@ MatrixNest::Drain MatrixNest::drainOf() const {
     if (next.operands.size() == 2) {
       const unsigned other = next.operands[next.operands[0] == drain.node ? 1 : 0];
       const bool isExact = now.type == sumType();
-      const bool isBiased = isExact && next.opcode == Opcode::add && drain.activation == Activation::None &&
-                            !drain.bias && !drain.scale && isBias(nest.nodes[other]);
-      if (isBiased)
+      const bool isSum = next.opcode == Opcode::add || next.opcode == Opcode::addrelu;
+      const bool isBiased = isExact && isSum && drain.activation == Activation::None && !drain.bias && !drain.scale &&
+                            isBias(nest.nodes[other]);
+      if (isBiased) {
         drain.bias = other;
-      else if (!isFloat(now.type) || nest.nodes[other].kind != Node::Number ||
-               !addActivation(drain, next, nest.nodes[other]))
+        drain.activation = next.opcode == Opcode::addrelu ? Activation::Relu : Activation::None;
+      } else if (!isFloat(now.type) || nest.nodes[other].kind != Node::Number ||
+                 !addActivation(drain, next, nest.nodes[other])) {
         break;
+      }
     } else if (now.type == sumType() && isRounding(next)) {
       take(*user);
       continue;

@@ -180,10 +180,31 @@ static void joinProducts(Nest &nest) {
   }
 }
 
+/// maximum(a + b, 0) is one instruction, which rounds once: what is rounded has the sign that it had before.
+static void joinActivations(Nest &nest) {
+  const std::vector<unsigned> users = usersOf(nest);
+  for (Node &node : nest.nodes) {
+    if (node.kind != Node::Apply || node.opcode != Opcode::max || !isFloat(node.type))
+      continue;
+    for (unsigned side : {0u, 1u}) {
+      const Node &sum = nest.nodes[node.operands[side]], &zero = nest.nodes[node.operands[1 - side]];
+      if (sum.kind != Node::Apply || sum.opcode != Opcode::add || users[node.operands[side]] != 1 ||
+          (sum.type != node.type && sum.type != DType::F32) || zero.kind != Node::Number || zero.number != 0 ||
+          std::signbit(zero.number))
+        continue;
+      const llvm::SmallVector<unsigned, 3> operands = sum.operands;
+      node.opcode = Opcode::addrelu;
+      node.operands = operands;
+      break;
+    }
+  }
+}
+
 Nest withFewerNodes(Nest nest) {
   keepSubnormalPowers(nest);
   foldConversions(nest);
   joinProducts(nest);
+  joinActivations(nest);
   dropUnusedNodes(nest);
   return nest;
 }

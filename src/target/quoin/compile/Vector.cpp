@@ -162,7 +162,8 @@ Place VectorNest::placeOf(unsigned number) { return nodePlaces[number].value_or(
 
 SmallVector<unsigned, 3> operandsOf(const Nest &nest, const Node &node) {
   SmallVector<unsigned, 3> operands(node.kind == Node::Apply ? node.operands : SmallVector<unsigned, 3>());
-  const bool swaps = llvm::is_contained({Opcode::add, Opcode::mul, Opcode::max, Opcode::min}, node.opcode);
+  const bool swaps =
+      llvm::is_contained({Opcode::add, Opcode::addrelu, Opcode::mul, Opcode::max, Opcode::min}, node.opcode);
   if (operands.size() == 2 && swaps && nest.nodes[operands[0]].kind == Node::Number)
     std::swap(operands[0], operands[1]);
   return operands;
