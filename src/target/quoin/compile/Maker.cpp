@@ -159,9 +159,16 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
   Expected<Program> program = emitProgram(main, config, decisions, std::move(*scalar));
   if (!program)
     return program.takeError();
-  for (const target::WeightBlob &blob : parts.weights)
-    program->data.push_back(
-        {0, main.weights.byte + blob.offset, std::vector<uint8_t>(blob.bytes.begin(), blob.bytes.end())});
+  // What lies between constants is written, too: those that lie side by side are copied together (Prefetch).
+  constexpr uint64_t line = 64;
+  for (const target::WeightBlob &blob : parts.weights) {
+    Data &data = program->data.emplace_back(
+        Data{0, main.weights.byte + blob.offset, std::vector<uint8_t>(blob.bytes.begin(), blob.bytes.end())});
+    uint64_t end = alignTo(blob.offset + blob.bytes.size(), line);
+    for (const target::WeightBlob &other : parts.weights)
+      end = other.offset > blob.offset ? std::min(end, other.offset) : end;
+    data.bytes.resize(std::max<uint64_t>(std::min(end, main.weights.bytes) - blob.offset, blob.bytes.size()));
+  }
   program->tables = parts.tables;
   std::vector<uint8_t> object = writeObject(*program);
   std::error_code error;

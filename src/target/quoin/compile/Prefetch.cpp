@@ -73,7 +73,6 @@ static size_t stepBehindWriter(llvm::ArrayRef<Piece> pieces, size_t number, uint
 
 Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Config &config, const Decisions &decisions)
     : nearBytes(config.llbBytes) {
-  constexpr uint64_t least = 2048;   // less is not worth a copy
   std::map<Constant, double> shares; // how much of it all steps read, together
   for (auto [number, piece] : llvm::enumerate(pieces)) {
     const Step &step = piece.step;
@@ -88,17 +87,54 @@ Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Con
       const uint64_t end = constant.byte + constant.pitch * (constant.rows - 1) + constant.row;
       if (constant.byte < weights.byte || end > weights.end())
         constant.since = stepBehindWriter(pieces, number, constant.byte, end);
-      if (value.spot.space != Space::DDR || constant.byte % lineBytes || constant.bytes() < least ||
-          llvm::is_contained(list, constant))
+      if (value.spot.space != Space::DDR || constant.byte % lineBytes || llvm::is_contained(list, constant))
         continue;
       list.push_back(constant);
       shares[constant] += value.part ? 1 : shareRead(*step.nests, static_cast<unsigned>(input));
     }
   }
+  joinSmall(weights, config);
+  constexpr uint64_t least = 2048; // less is not worth a copy
   for (auto [number, list] : llvm::enumerate(constants)) {
-    llvm::erase_if(list, [&](const Constant &constant) { return shares[constant] < 0.5; });
+    llvm::erase_if(list, [&](const Constant &constant) {
+      const auto share = shares.find(constant); // of what has been joined, it is enough
+      return constant.bytes() < least || (share != shares.end() && share->second < 0.5);
+    });
     for (const Constant &constant : list)
       readers[constant].push_back(number);
+  }
+}
+
+/// Small constants that lie side by side, such as scales and shifts, come as one: alone, each would take little more
+/// than the time that DDR takes to answer.
+void Prefetch::joinSmall(const Range &weights, const Config &config) {
+  const uint64_t mostSmall = config.llbBytes / 2048, mostJoined = config.llbBytes / 512;
+  auto isSmall = [&](const Constant &constant) {
+    return constant.rows == 1 && constant.row <= mostSmall && constant.byte >= weights.byte &&
+           constant.byte + constant.row <= weights.end();
+  };
+  std::map<uint64_t, uint64_t> small; // bytes of those that begin there
+  for (const std::vector<Constant> &list : constants)
+    for (const Constant &constant : list)
+      if (isSmall(constant))
+        small[constant.byte] = std::max(small[constant.byte], constant.row);
+  std::map<uint64_t, Constant> joinedAt; // by where it begins
+  for (auto [byte, bytes] : small) {
+    Constant *last = joinedAt.empty() ? nullptr : &joinedAt.rbegin()->second;
+    const uint64_t end = byte + bytes;
+    if (last && byte <= llvm::alignTo(last->byte + last->row, lineBytes) && end <= last->byte + mostJoined)
+      last->row = last->pitch = std::max(last->row, end - last->byte);
+    else
+      joinedAt[byte] = {byte, bytes, 1, bytes};
+  }
+  for (std::vector<Constant> &list : constants) {
+    std::vector<Constant> joined;
+    for (const Constant &constant : list) {
+      const Constant each = isSmall(constant) ? std::prev(joinedAt.upper_bound(constant.byte))->second : constant;
+      if (!llvm::is_contained(joined, each))
+        joined.push_back(each);
+    }
+    list = std::move(joined);
   }
 }
 
@@ -125,12 +161,12 @@ void Prefetch::begin(size_t number, Step &step) {
   });
   for (auto [input, value] : llvm::enumerate(step.inputs)) {
     const Constant wanted = constantOf(value);
-    const auto known = llvm::find_if(constants[number], [&](const Constant &each) { return each.isSamePlace(wanted); });
+    const auto known = llvm::find_if(constants[number], [&](const Constant &each) { return each.has(wanted); });
     const bool isKnown = value.spot.space == Space::DDR && known != constants[number].end();
     const Resident *resident = isKnown ? find(*known) : nullptr;
     if (!resident)
       continue;
-    value.spot = {Space::LLB, resident->to};
+    value.spot = {Space::LLB, resident->to + wanted.byte - known->byte};
     if (resident->constant.rows > 1)
       readRows(*step.nests, static_cast<unsigned>(input), *value.part);
   }

@@ -51,12 +51,15 @@ private:
     size_t since = 0; ///< the step behind the one that has written it
 
     uint64_t bytes() const { return row * rows; }
-    bool isSamePlace(const Constant &other) const {
-      return std::tie(byte, row, rows, pitch) == std::tie(other.byte, other.row, other.rows, other.pitch);
+    /// Whether it is the same place, or a row that the other one is in.
+    bool has(const Constant &other) const {
+      return std::tie(byte, row, rows, pitch) == std::tie(other.byte, other.row, other.rows, other.pitch) ||
+             (rows == 1 && other.rows == 1 && byte <= other.byte && other.byte + other.row <= byte + row);
     }
     auto operator<=>(const Constant &) const = default;
   };
   static Constant constantOf(const Value &value);
+  void joinSmall(const Range &weights, const Config &config);
   struct Resident {
     Constant constant;
     uint64_t to = 0, done = 0; ///< done: bytes that are there, or on their way
