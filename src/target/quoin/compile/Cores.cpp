@@ -103,4 +103,41 @@ std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot
   return divisions;
 }
 
+/// Whether iterations write bytes that lie one behind the other, a line or more each, and those of loops around it do.
+static bool hasRows(const Nest &nest, unsigned loop) {
+  const auto size = static_cast<int64_t>(sizeOf(nest.type));
+  const int64_t stride = nest.store.strides[loop] * size, rows = stride * nest.loops[loop].extent;
+  if (nest.loops[loop].isReduced || stride < lineBytes)
+    return false;
+  int64_t row = size;
+  for (unsigned other = 0; other < nest.loops.size(); ++other) {
+    const int64_t distance = nest.store.strides[other] * size;
+    if (distance < 0 || (other != loop && distance >= stride && distance < rows))
+      return false;
+    row += distance < stride ? (nest.loops[other].extent - 1) * distance : 0;
+  }
+  return row <= stride;
+}
+
+std::optional<std::array<std::vector<Nest>, 2>> divisionInTurns(const Nest &nest, unsigned cores) {
+  if (nest.rows)
+    return std::nullopt;
+  std::optional<unsigned> best;
+  for (unsigned loop = 0; loop < nest.loops.size(); ++loop)
+    if (hasRows(nest, loop) && (!best || nest.loops[loop].extent > nest.loops[*best].extent))
+      best = loop;
+  if (!best || nest.loops[*best].extent < 2 * static_cast<int64_t>(cores))
+    return std::nullopt;
+  std::array<std::vector<Nest>, 2> turns;
+  for (const Nest &part : partsAlong(nest, *best, 1, cores)) {
+    const int64_t extent = part.loops[*best].extent;
+    for (bool isFirst : {false, true})
+      if (isFirst || extent > 1) {
+        Nest &turn = turns[isFirst].emplace_back(part);
+        cut(turn, *best, isFirst ? 0 : 1, isFirst ? 1 : extent);
+      }
+  }
+  return turns;
+}
+
 } // namespace perpend::quoin

@@ -4,11 +4,18 @@
 
 #include "target/quoin/compile/Nest.h"
 
+#include <array>
+
 namespace perpend::quoin {
 
 /// Ways to divide a nest among at most `cores` cores: nests which together are this one, ranges of one of its loops or
 /// of two, as even as possible. No two of them write to the same line of memory. places: of buffers.
 std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
+
+/// Where iterations end within lines, as rows of an image with a border do: all but the first iteration of each part,
+/// and, when these are done, the first ones. Two lists of nests, each as those of divisionsOf; nullopt: no loop has
+/// such iterations.
+std::optional<std::array<std::vector<Nest>, 2>> divisionInTurns(const Nest &nest, unsigned cores);
 
 /// Iterations of a loop between which lines of the result end; 0: the loop is no one to divide.
 int64_t iterationsOfLines(const Nest &nest, unsigned loop, const Spot &place);

@@ -65,6 +65,7 @@ private:
   };
   Division divide(const Nest &nest, ArrayRef<Spot> places);
   Division divide(const Nest &nest, ArrayRef<Spot> places, size_t count);
+  std::string emitDivision(const Division &division);
   bool isCopyLong(uint64_t cycles) const;
   Division divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged);
   void meetIfNeeded(ArrayRef<Core *> working);
@@ -262,8 +263,34 @@ void Emitter::endSections(ArrayRef<Core *> working) {
   }
 }
 
+/// Cores that would write to the same lines do that one after the other, where fewer cores would take longer.
 std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
-  const Division division = divide(simplified(nest), places);
+  const Nest simple = simplified(nest);
+  const Division division = divide(simple, places);
+  auto turns = decisions.cores && 2 * division.parts.size() <= cores.size()
+                   ? divisionInTurns(simple, static_cast<unsigned>(cores.size()))
+                   : std::nullopt;
+  uint64_t cycles = 0;
+  std::array<Division, 2> both;
+  for (unsigned turn = 0; turns && turn < both.size(); ++turn) {
+    constexpr uint64_t meeting = 100;
+    both[turn] = divisionOf((*turns)[turn], places, false);
+    const auto sharers = static_cast<unsigned>(both[turn].parts.size());
+    Stream &stream = cores.front()->stream;
+    if (!emitPart(both[turn].parts.front(), both[turn].places, stream, sharers).empty()) {
+      turns.reset();
+      break;
+    }
+    both[turn].cycles = estimatedCycles(stream.current(), program.config, sharers);
+    cycles += both[turn].cycles + meeting;
+  }
+  if (!turns || cycles >= division.cycles)
+    return emitDivision(division);
+  std::string problem = emitDivision(both[0]);
+  return problem.empty() ? emitDivision(both[1]) : problem;
+}
+
+std::string Emitter::emitDivision(const Division &division) {
   stagedNow.clear();
   for (const Staged &each : division.staged)
     stagedNow.push_back({each.to, each.bytes});
@@ -275,7 +302,7 @@ std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
   for (auto [part, core] : zip_equal(division.parts, working)) {
     std::string problem = emitPart(part, division.places, core->stream, static_cast<unsigned>(division.parts.size()));
     if (!problem.empty())
-      return nest.name + ": " + problem;
+      return part.name + ": " + problem;
   }
   addCopies(working, division.cycles);
   endSections(working);
