@@ -24,6 +24,7 @@ REPORT = PAGE.with_suffix(".json")
 DECISIONS = {
     "parts": "chains of kernels run for a part of the batch, so that values between them fit LLB",
     "residency": "values lie in LLB where they fit",
+    "sharing": "results lie in LLB where operands did that are read no later",
     "ahead": "what later steps read comes to LLB while cores compute",
     "staging": "operands that all cores read come to LLB once",
     "pieces": "steps with large constants run piece by piece along them",

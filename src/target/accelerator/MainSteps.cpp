@@ -8,6 +8,7 @@
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "host/Arena.h"
+#include "host/Devices.h"
 #include "host/Segments.h"
 #include "target/cpu/LibraryCalls.h"
 #include "tile/Attributes.h"
@@ -62,13 +63,19 @@ private:
     auto constant = place.getDefiningOp<host::ConstantOp>();
     auto segment = constant ? module.lookupSymbol<host::SegmentOp>(constant.getSegment()) : host::SegmentOp();
     return {cast<host::PlaceType>(place.getType()).getTensor(), spots.at(place),
-            segment ? segment.getValue().value_or(ElementsAttr()) : ElementsAttr()};
+            segment ? segment.getValue().value_or(ElementsAttr()) : ElementsAttr(), arenaOf(place)};
+  }
+
+  std::optional<unsigned> arenaOf(mlir::Value place) const {
+    auto found = arenas.find(place);
+    return found == arenas.end() ? std::nullopt : std::optional(found->second);
   }
 
   host::EntryOp entry;
   ModuleOp module;
   MainProgram program;
   llvm::DenseMap<mlir::Value, Spot> spots;
+  llvm::DenseMap<mlir::Value, unsigned> arenas; ///< of places, and of the memory of buffers
   std::vector<NearValue> near;
   int64_t number = -1; ///< of the step, as in host::LiveRanges
 };
@@ -124,6 +131,16 @@ static bool isDynamic(host::EntryOp entry) {
       .wasInterrupted();
 }
 
+/// Whether what touches it, or a place in it, are kernels, which read and write it.
+static bool isOnlyOfKernels(mlir::Value memory) {
+  return llvm::all_of(memory.getUsers(), [&](Operation *user) {
+    if (auto place = dyn_cast<host::PlaceOp>(user))
+      return isOnlyOfKernels(place.getPlace());
+    auto launch = dyn_cast<host::LaunchOp>(user);
+    return launch && launch.getScratch() != memory;
+  });
+}
+
 /// Weights, inputs and outputs, then the arena.
 LogicalResult Planner::placeMemory() {
   program.weights = take(static_cast<uint64_t>(host::segmentBytesOf(module)));
@@ -160,7 +177,13 @@ LogicalResult Planner::placeMemory() {
     const bool isFar = memory == host::hostMemory;
     const Range &range = isFar ? program.arena = take(bytes) : program.near = {0, bytes};
     for (auto [buffer, offset, size] : llvm::zip_equal(arena->buffers, arena->offsets, arena->sizes)) {
-      spots[host::BufferOp(buffer).getMemory()] = {!isFar, range.byte + static_cast<uint64_t>(offset)};
+      const mlir::Value values = host::BufferOp(buffer).getMemory();
+      const Spot spot{!isFar, range.byte + static_cast<uint64_t>(offset)};
+      const host::LiveRange lives = ranges.buffers.lookup(buffer);
+      const bool mayBeNear = !isFar || (isOnlyOfKernels(values) && !buffer->hasAttr(host::pinnedAttribute));
+      spots[values] = spot;
+      arenas[values] = static_cast<unsigned>(program.arenas.size());
+      program.arenas.push_back({spot, static_cast<uint64_t>(size), lives.first, lives.last, mayBeNear});
       if (!isFar)
         near.push_back({ranges.buffers.lookup(buffer), {static_cast<uint64_t>(offset), static_cast<uint64_t>(size)}});
     }
@@ -175,6 +198,8 @@ LogicalResult Planner::addPlace(host::PlaceOp place) {
   Spot spot = spots.at(place.getSource());
   spot.byte += static_cast<uint64_t>(*offset);
   spots[place.getPlace()] = spot;
+  if (const std::optional<unsigned> arena = arenaOf(place.getSource()))
+    arenas[place.getPlace()] = *arena;
   return success();
 }
 
@@ -228,6 +253,7 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
     if (isa<host::RoomType>(launch.getScratch().getType()))
       return unsupported(launch, "scratch memory whose size a run decides");
     step.scratch = spots.at(launch.getScratch());
+    step.scratchArena = arenaOf(launch.getScratch());
   }
   step.location = locationOf(launch);
   if (step.units)
@@ -248,7 +274,7 @@ LogicalResult Planner::add(Operation *op) {
   const size_t before = program.steps.size();
   const LogicalResult added = addSteps(op);
   for (Step &step : MutableArrayRef(program.steps).drop_front(before))
-    step.near = nearNow();
+    step.near = nearNow(), step.number = number;
   return added;
 }
 
@@ -303,7 +329,7 @@ LogicalResult Planner::addCall(host::CallOp call) {
   for (mlir::Value place : call.getInputs())
     step.inputs.push_back(valueOf(place));
   for (auto [place, type] : llvm::zip_equal(call.getOutputs(), ArrayRef(tensors).drop_front(step.inputs.size())))
-    step.outputs.push_back({type, spots.at(place)});
+    step.outputs.push_back({type, spots.at(place), {}, arenaOf(place)});
   step.location = locationOf(call);
   constexpr uint64_t least = uint64_t{4} << 20, copies = 16; // in other types, and of what lies between passes
   program.heapBytes = std::max(program.heapBytes, least + copies * operandBytes);

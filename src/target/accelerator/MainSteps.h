@@ -28,11 +28,20 @@ struct Range {
   uint64_t end() const { return byte + bytes; }
 };
 
+/// Memory in which values lie, for the steps [first, last].
+struct Arena {
+  Spot spot;
+  uint64_t bytes = 0;
+  int64_t first = 0, last = 0;
+  bool mayBeNear = false; ///< only kernels touch it, or it is
+};
+
 /// A value of main.
 struct Value {
   mlir::RankedTensorType type;
   Spot spot;
-  mlir::ElementsAttr contents = {}; ///< of a constant; null: a run decides
+  mlir::ElementsAttr contents = {};   ///< of a constant; null: a run decides
+  std::optional<unsigned> arena = {}; ///< in which it lies; nullopt: in weights, inputs or outputs
 
   uint64_t bytes() const;
 };
@@ -53,8 +62,10 @@ struct Step {
   std::vector<int64_t> symbols;
   int64_t units = 0;
   std::optional<Spot> scratch; ///< one part, with its flags
-  std::vector<Range> near;     ///< of the values in near memory that live at this step
-  std::string location;        ///< "node 'conv1'"
+  std::optional<unsigned> scratchArena;
+  int64_t number = 0;      ///< in which lifetimes count
+  std::vector<Range> near; ///< of the values in near memory that live at this step
+  std::string location;    ///< "node 'conv1'"
 };
 
 /// What code of main on the scalar core needs (runtime/scalar/Main.c): data decides sizes, or what runs next.
@@ -72,6 +83,7 @@ struct MainProgram {
   std::vector<Range> inputs, outputs;             ///< in the order of the entry's arguments
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number
   Range weights, arena, near;                     ///< near: the part of the arena that is in the near memory
+  std::vector<Arena> arenas;                      ///< of which both parts consist
   uint64_t end = 0;                               ///< of all of these
   uint64_t heapBytes = 0;                         ///< for calls, and values whose sizes a run decides; 0: none
   std::string tables;                             ///< of the model, if main has texts

@@ -4,6 +4,7 @@
 #include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/Cost.h"
 #include "target/quoin/compile/Matrix.h"
+#include "target/quoin/compile/Overwrites.h"
 #include "target/quoin/compile/Pieces.h"
 #include "target/quoin/compile/Prefetch.h"
 #include "target/quoin/compile/Records.h"
@@ -73,7 +74,7 @@ private:
   std::vector<Core *> workersOf(size_t parts);
   void addCopies(std::vector<Core *> &working, uint64_t cycles);
   void endSections(ArrayRef<Core *> working);
-  bool emitRows(const Kernel &kernel, ArrayRef<Spot> places);
+  bool emitRows(const Step &step, ArrayRef<Spot> places);
   bool emitRolling(const Step &step, ArrayRef<Spot> places);
   bool emitChunks(const std::vector<Nest> &parts, ArrayRef<Spot> places, Rolling rolling);
   std::optional<Rolling> rollingOf(const Nest &part, ArrayRef<Spot> places, unsigned input, unsigned workers);
@@ -310,9 +311,9 @@ std::string Emitter::emitDivision(const Division &division) {
 }
 
 /// False: the kernel is no chain, or its rows are too long.
-bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
-  const std::optional<RowChain> chain = decisions.chains ? rowChainOf(kernel) : std::nullopt;
-  if (!chain)
+bool Emitter::emitRows(const Step &step, ArrayRef<Spot> places) {
+  const std::optional<RowChain> chain = decisions.chains ? rowChainOf(*step.nests) : std::nullopt;
+  if (!chain || !keepsOperands(step, *chain))
     return false;
   for (size_t count : {decisions.cores ? cores.size() : 1, cores.size() - 1}) {
     const std::vector<std::vector<RowChain>> divisions = divisionsOf(*chain, places, static_cast<unsigned>(count));
@@ -443,12 +444,12 @@ std::string Emitter::emitNests(const Step &step) {
     before.emplace_back(core->stream.state(), core->far);
   stagedNow.clear();
   const Prefetch ahead = prefetch;
-  if (!pieces[number].isPart && emitRows(*step.nests, placesOf(step, {}))) // rows stay in L1
+  if (!pieces[number].isPart && emitRows(step, placesOf(step, {}))) // rows stay in L1
     return "";
   if (pieces[number].rolled && emitRolling(step, placesOf(step, waysOf(step, decisions).front())))
     return "";
   stagedNow.clear();
-  std::string problem;
+  std::string problem = "results over operands that are read later";
   for (const std::vector<Nest> &nests : waysOf(step, decisions)) {
     problem.clear();
     const SmallVector<Spot> places = placesOf(step, nests);

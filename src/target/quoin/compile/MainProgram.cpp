@@ -67,7 +67,7 @@ Kernel unitsKernel(accelerator::Kernel kernel) {
 static std::vector<Value> valuesOf(const std::vector<accelerator::Value> &values) {
   std::vector<Value> made;
   for (const accelerator::Value &value : values)
-    made.push_back({value.type, spotOf(value.spot), value.contents});
+    made.push_back({value.type, spotOf(value.spot), value.contents, value.arena});
   return made;
 }
 
@@ -80,6 +80,8 @@ static Step stepOf(accelerator::Step step) {
   made.symbols = std::move(step.symbols);
   made.units = step.units;
   made.near = std::move(step.near);
+  made.number = step.number;
+  made.scratchArena = step.scratchArena;
   if (step.scratch)
     made.scratch = spotOf(*step.scratch);
   made.location = std::move(step.location);
@@ -110,6 +112,8 @@ MainProgram unitsMain(accelerator::MainProgram main) {
   made.weights = main.weights;
   made.arena = main.arena;
   made.near = main.near;
+  for (const accelerator::Arena &arena : main.arenas)
+    made.arenas.push_back({spotOf(arena.spot), arena.bytes, arena.first, arena.last, arena.mayBeNear});
   made.end = main.end;
   made.heapBytes = main.heapBytes;
   return made;

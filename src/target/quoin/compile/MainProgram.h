@@ -30,9 +30,18 @@ struct Value {
   mlir::RankedTensorType type;
   Spot spot;
   mlir::ElementsAttr contents = {};   ///< of a constant; null: a run decides
+  std::optional<unsigned> arena = {}; ///< in which it lies; nullopt: in weights, inputs or outputs
   std::optional<ValuePart> part = {}; ///< what a piece of a step reads, the first row of which begins at the spot
 
   uint64_t bytes() const;
+};
+
+/// Memory in which values lie, for the steps [first, last].
+struct Arena {
+  Spot spot;
+  uint64_t bytes = 0;
+  int64_t first = 0, last = 0;
+  bool mayBeNear = false;
 };
 
 /// Runs a kernel, calls a function, or copies a value.
@@ -43,10 +52,13 @@ struct Step {
   std::vector<int64_t> symbols;
   int64_t units = 0;
   std::optional<Spot> scratch; ///< one part, with its flags
-  std::vector<Range> near;     ///< of the values in LLB that live at this step
-  std::string location;        ///< "node 'conv1'"
-  std::optional<Kernel> nests; ///< what it computes, if nests can say that
-  std::string refusal;         ///< why the scalar core runs it; empty: the units do
+  std::optional<unsigned> scratchArena;
+  int64_t number = 0;                                    ///< in which lifetimes count
+  std::vector<Range> near;                               ///< of the values in LLB that live at this step
+  std::vector<std::pair<unsigned, unsigned>> overwrites; ///< inputs, and outputs that lie in their places
+  std::string location;                                  ///< "node 'conv1'"
+  std::optional<Kernel> nests;                           ///< what it computes, if nests can say that
+  std::string refusal;                                   ///< why the scalar core runs it; empty: the units do
 };
 
 /// What code of main on the scalar core needs (runtime/scalar/Main.c): data decides sizes, or what runs next.
@@ -64,6 +76,7 @@ struct MainProgram {
   std::vector<Range> inputs, outputs;             ///< in the order of the entry's arguments
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number
   Range weights, arena, near;                     ///< near: the part of the arena that is in LLB
+  std::vector<Arena> arenas;                      ///< of which both parts consist
   uint64_t end = 0;                               ///< of all of these
   uint64_t heapBytes = 0;                         ///< for calls, and values whose sizes a run decides; 0: none
   std::string tables;                             ///< of the model, if main has texts

@@ -6,6 +6,7 @@
 #include "target/accelerator/ReadKernel.h"
 #include "target/quoin/compile/Emitter.h"
 #include "target/quoin/compile/MainProgram.h"
+#include "target/quoin/compile/Places.h"
 #include "target/quoin/run/Run.h"
 #include "tile/kernel/Buffers.h"
 #include "tile/passes/Passes.h"
@@ -156,7 +157,13 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
   Decisions decisions;
 #define PERPEND_DECISION(name, member) decisions.member = target.takes(name);
 #include "target/quoin/compile/Decisions.def"
-  Expected<Program> program = emitProgram(main, config, decisions, std::move(*scalar));
+  const MainProgram apart = main;
+  const bool isShared = sharePlaces(main, config, decisions);
+  Expected<Program> program = emitProgram(main, config, decisions, *scalar);
+  if (isShared && program && hasRefusedOverwrites(main)) {
+    main = apart;
+    program = emitProgram(main, config, decisions, std::move(*scalar));
+  }
   if (!program)
     return program.takeError();
   // What lies between constants is written, too: those that lie side by side are copied together (Prefetch).

@@ -3,6 +3,7 @@
 #include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/Epilogues.h"
 #include "target/quoin/compile/NearMemory.h"
+#include "target/quoin/compile/Overwrites.h"
 #include "target/quoin/compile/Rolling.h"
 #include "target/quoin/compile/Vector.h"
 
@@ -15,16 +16,6 @@ namespace perpend::quoin {
 
 constexpr uint64_t lineBytes = 64;
 
-/// Whether no output lies where an input does.
-static bool keepsInputs(const Step &step) {
-  return llvm::none_of(step.outputs, [&](const Value &output) {
-    return llvm::any_of(step.inputs, [&](const Value &input) {
-      return input.spot.space == output.spot.space && input.spot.byte < output.spot.byte + output.bytes() &&
-             output.spot.byte < input.spot.byte + input.bytes();
-    });
-  });
-}
-
 std::vector<std::vector<Nest>> waysOf(const Step &step, const Decisions &decisions) {
   const Kernel &kernel = *step.nests;
   std::vector<std::vector<Nest>> ways;
@@ -32,7 +23,7 @@ std::vector<std::vector<Nest>> waysOf(const Step &step, const Decisions &decisio
     if (!decisions.epilogues)
       return ways.push_back(nests);
     Kernel way = kernel;
-    way.nests = keepsInputs(step) ? withoutCopies(kernel, nests) : nests;
+    way.nests = withoutCopies(kernel, nests);
     ways.push_back(withEpilogues(way));
     if (way.nests.size() != nests.size()) {
       way.nests = nests;
@@ -43,6 +34,8 @@ std::vector<std::vector<Nest>> waysOf(const Step &step, const Decisions &decisio
   if (!kernel.bordered.empty() && decisions.windows)
     add(kernel.bordered);
   add(kernel.nests);
+  if (!step.overwrites.empty())
+    llvm::erase_if(ways, [&](const std::vector<Nest> &nests) { return !keepsOperands(step, nests); });
   return ways;
 }
 
@@ -191,14 +184,18 @@ std::optional<Cut> Cutter::cutOf(const Step &step, const Nest &nest) const {
 void Cutter::cut(Step &step, std::vector<Piece> &pieces) const {
   std::optional<Cut> cut;
   Nest nest;
-  if (step.nests && decisions.pieces && keepsInputs(step))
-    if (std::vector<Nest> way = waysOf(step, decisions).front(); way.size() == 1) {
-      nest = std::move(way.front());
+  std::vector<std::vector<Nest>> ways;
+  if (step.nests && decisions.pieces)
+    ways = waysOf(step, decisions);
+  if (!ways.empty())
+    if (ways.front().size() == 1) {
+      nest = std::move(ways.front().front());
       if (std::optional<unsigned> input = rolledInputOf(step, nest)) {
         pieces.push_back({step, &step, false, input});
         return;
       }
-      cut = cutOf(step, nest);
+      if (step.overwrites.empty()) // a piece reads what it does not write as often as there are pieces
+        cut = cutOf(step, nest);
     }
   if (!cut) {
     pieces.push_back({step, &step});

@@ -48,7 +48,8 @@ void Prefetch::placeLocals(const Step &step, const Decisions &decisions) {
     return;
   const Kernel &kernel = *step.nests;
   places.resize(kernel.buffers.size() - kernel.arguments);
-  const std::vector<Nest> best = waysOf(step, decisions).front();
+  const std::vector<std::vector<Nest>> ways = waysOf(step, decisions);
+  const std::vector<Nest> best = ways.empty() ? std::vector<Nest>() : ways.front();
   for (unsigned local = 0; local < places.size(); ++local)
     if (const Buffer &buffer = kernel.buffers[kernel.arguments + local];
         !buffer.isTable() && isUsed(best, kernel.arguments + local))

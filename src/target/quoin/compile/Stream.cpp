@@ -112,7 +112,14 @@ unsigned Stream::farRoomOf(const Access &access, uint8_t generator) {
   const uint64_t begin = access.byte / lineBytes * lineBytes;
   const auto room = static_cast<unsigned>(section.rooms.size());
   section.rooms.push_back({access.space, begin, llvm::alignTo(end, lineBytes) - begin, 1, 0});
-  farUses.push_back({room, access, generator, access.isWritten, ownsLines(access, advances)});
+  FarUse &use = farUses.emplace_back();
+  use = {room, access, generator, access.isWritten, ownsLines(access, advances), {}};
+  for (unsigned dim : {1u, 2u})
+    if (access.count[dim] > 1)
+      use.steps.emplace_back(access.pitchBytes[dim], access.count[dim]);
+  for (const Advance &advance : advances)
+    if (advance.loop < open.size() && open[advance.loop] > 1)
+      use.steps.emplace_back(advance.bytes, open[advance.loop]);
   return room;
 }
 
@@ -232,7 +239,29 @@ static bool isSame(const Access &one, const Access &other) {
   return one.byte == other.byte && one.count == other.count && one.pitchBytes == other.pitchBytes;
 }
 
-/// A range that is written and one that it overlaps are one room, unless they are the same elements in each iteration.
+/// Whether two uses touch different lines of each period of memory, such as different columns of one matrix.
+bool Stream::areApart(const FarUse &one, const FarUse &other) {
+  /// The lines of each period that a use touches. nullopt: it goes beyond the end of one.
+  auto linesOf = [](const FarUse &use, uint64_t period) -> std::optional<std::pair<uint64_t, uint64_t>> {
+    const uint64_t begin = use.access.byte % period;
+    uint64_t end = begin + (use.access.count[0] - 1) * use.access.pitchBytes[0] + use.access.elementBytes;
+    for (auto [bytes, count] : use.steps)
+      end += bytes % period ? bytes * (count - 1) : 0;
+    if (end > period)
+      return std::nullopt;
+    return std::pair(begin / lineBytes, llvm::divideCeil(end, lineBytes));
+  };
+  return llvm::any_of(one.steps, [&](const auto &step) {
+    const uint64_t period = step.first;
+    if (period == 0 || period % lineBytes)
+      return false;
+    const auto lines = linesOf(one, period), others = linesOf(other, period);
+    return lines && others && (lines->second <= others->first || others->second <= lines->first);
+  });
+}
+
+/// A range that is written and one that it overlaps are one room, unless they are the same elements in each iteration,
+/// or never the same ones.
 void Stream::orderFarUses() {
   for (const FarUse &written : farUses)
     for (FarUse &other : farUses) {
@@ -242,6 +271,9 @@ void Stream::orderFarUses() {
           room.end() <= another.byte || another.end() <= room.byte)
         continue;
       if (written.ownsLines && written.generator == other.generator && isSame(written.access, other.access))
+        continue;
+      auto hasSlots = [&](const FarUse &use) { return use.generator && generators[use.generator - 1].turn; };
+      if (!hasSlots(written) && !hasSlots(other) && areApart(written, other))
         continue;
       room.turn = commonTurn(written.room, other.room);
       const uint64_t end = std::max(room.end(), another.end());

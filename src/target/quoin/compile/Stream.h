@@ -112,7 +112,10 @@ private:
     Access access;
     uint8_t generator;
     bool isWritten, ownsLines; ///< ownsLines: no two iterations touch the same line of memory
+    /// Of rows, planes and iterations of loops: bytes from one to the next.
+    llvm::SmallVector<std::pair<uint64_t, uint64_t>, 8> steps = {}; ///< and how many
   };
+  static bool areApart(const FarUse &one, const FarUse &other);
   void mark(Item::Kind kind, unsigned turn);
   std::optional<uint8_t> generatorOf(Generator wanted);
   void touch(Item &item, const Access &access);
