@@ -40,16 +40,24 @@ def saved(
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
+def stored_bits(bits: int) -> int:
+    """Numbers of 5 and 6 bits are stored as bytes, around the zero point of these."""
+    return bits if bits in (2, 4) else 8
+
+
+def least_number(bits: int) -> int:
+    return 2 ** (stored_bits(bits) - 1) - 2 ** (bits - 1)
+
+
 def nbits(
     rows: int | str, columns: int, depth: int, block: int, bits: int, zeros: str, groups: np.ndarray | None = None
 ) -> tuple[onnx.ModelProto, np.ndarray]:
     """MatMulNBits and the matrix [depth, columns] that it multiplies by."""
     count = -(-depth // block)
-    numbers = RANDOM.integers(0, 2**bits, (columns, count * block)).astype(np.uint8)
-    constants = {
-        "b": packed(numbers.reshape(columns, count, block), bits),
-        "s": RANDOM.uniform(0.5, 1, (columns, count)).astype(np.float32) / 2**bits,
-    }
+    numbers = (RANDOM.integers(0, 2**bits, (columns, count * block)) + least_number(bits)).astype(np.uint8)
+    scales = RANDOM.uniform(0.5, 1, (columns, count)).astype(np.float32) / 2**bits
+    bits = stored_bits(bits)
+    constants = {"b": packed(numbers.reshape(columns, count, block), bits), "s": scales}
     zero = np.full((columns, count), 2 ** (bits - 1), np.float32)
     if zeros == "packed":
         zero = RANDOM.integers(0, 2**bits, (columns, count)).astype(np.uint8)
@@ -112,7 +120,7 @@ def whole_rows(rows: int, depth: int, group: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("target", ["host", "alderlake", "x86-64-v3"])
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 4, 5, 6, 8])
 @pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_rows_in_eight_bits(target: str, bits: int, zeros: str, shape: tuple[int, int, int]) -> None:
@@ -131,7 +139,7 @@ X86 = ["haswell", "alderlake", "skylake-avx512", "icelake-server", "sapphirerapi
 
 
 @pytest.mark.parametrize("target", X86)
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 4, 5, 6, 8])
 @pytest.mark.parametrize("columns", [8, 16, 64])
 def test_every_processor_has_code(target: str, bits: int, columns: int, tmp_path: Path) -> None:
     """Blocks have more rows the more registers there are, and the narrower panels are."""
@@ -141,7 +149,7 @@ def test_every_processor_has_code(target: str, bits: int, columns: int, tmp_path
 
 
 @pytest.mark.parametrize("target", ["host", "x86-64-v3"])
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 4, 5, 6, 8])
 @pytest.mark.parametrize("zeros", ["none", "packed"])
 @pytest.mark.parametrize("block", [16, 32, 4096])
 def test_the_extremes_of_eight_bits(target: str, bits: int, zeros: str, block: int) -> None:
@@ -150,13 +158,14 @@ def test_the_extremes_of_eight_bits(target: str, bits: int, zeros: str, block: i
     model, matrix = nbits("n", 64, depth, block, bits, zeros)
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     most = 2**bits - 1
-    numbers = np.zeros((64, count, block), np.uint8)
-    numbers[::2] = most
-    tensors["b"].CopyFrom(numpy_helper.from_array(packed(numbers, bits), "b"))
-    zero = np.full((64, count), 2 ** (bits - 1), np.float64)
+    numbers = np.full((64, count, block), least_number(bits), np.uint8)
+    numbers[::2] += most
+    stored = stored_bits(bits)
+    tensors["b"].CopyFrom(numpy_helper.from_array(packed(numbers, stored), "b"))
+    zero = np.full((64, count), 2 ** (stored - 1), np.float64)
     if zeros == "packed":
-        zero = most - numbers[..., 0]
-        tensors["z"].CopyFrom(numpy_helper.from_array(packed(zero, bits), "z"))
+        zero = 2 * least_number(bits) + most - numbers[..., 0]
+        tensors["z"].CopyFrom(numpy_helper.from_array(packed(zero, stored), "z"))
     scales = numpy_helper.to_array(tensors["s"])
     centred = numbers.astype(np.float64) - zero[..., None]
     matrix = (centred * scales[..., None]).reshape(64, depth).T
@@ -166,8 +175,17 @@ def test_the_extremes_of_eight_bits(target: str, bits: int, zeros: str, block: i
         np.testing.assert_allclose(run(x), x.astype(np.float64) @ matrix, rtol=3e-6)
 
 
-def test_bits_of_rows_in_eight_bits_do_not_depend_on_others() -> None:
-    model, matrix = nbits("n", 160, 192, 32, 4, "packed")
+@pytest.mark.parametrize(("bits", "bytes_of_number"), [(5, 0.76), (6, 0.88), (8, 1.13)])
+def test_bytes_have_as_many_bits_as_they_need(bits: int, bytes_of_number: float) -> None:
+    """And a scale of 4 bytes for each 32."""
+    model, matrix = nbits(3, 256, 512, 32, bits, "none")
+    run = perpend.compile(model, precision="int8")
+    assert run.report.weights_bytes < bytes_of_number * matrix.size
+
+
+@pytest.mark.parametrize(("bits", "zeros"), [(4, "packed"), (5, "none"), (6, "none")])
+def test_bits_of_rows_in_eight_bits_do_not_depend_on_others(bits: int, zeros: str) -> None:
+    model, matrix = nbits("n", 160, 192, 32, bits, zeros)
     run = perpend.compile(model, precision="int8")
     x = RANDOM.standard_normal((40, matrix.shape[0])).astype(np.float32)
     whole = np.array(run(x))

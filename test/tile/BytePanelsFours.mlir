@@ -26,7 +26,7 @@
 // CODE-NOT: "llvm.x86.avx512.vpdpbusd.512"
 // CODE-COUNT-14: vector.fma
 func.func @main(%x: tensor<40x64xf32>, %z: tensor<1x64xf32>) -> (tensor<40x32xf32>, tensor<1x32xf32>) {
-  %q = graph.constant dense<3> : tensor<64x32xi8> : tensor<64x32xi8>
+  %q = graph.constant dense<77> : tensor<64x32xi8> : tensor<64x32xi8>
   %s = graph.constant dense<0.5> : tensor<2x32xf32> : tensor<2x32xf32>
   %repeated = graph.broadcast %s dims [0, 2] : tensor<2x32xf32> -> tensor<2x32x32xf32>
   %scales = graph.reshape %repeated : tensor<2x32x32xf32> -> tensor<64x32xf32>

@@ -2,8 +2,8 @@
 //
 // Converts GGUF's blocks (Dequantise.cpp) to the grouped weights of docs/decisions/0027: numbers in one tensor, scales
 // in another, and zero points, if there are any, in a third. Numbers of 3 bits are stored in 4, those of 5 and 6 bits
-// in 8. Blocks of Q4_K, Q5_K and Q6_K keep their scales of two levels; groups of other K blocks get scales of their own
-// in f32.
+// in 8, until they are packed for a machine (tile/packing/GroupedWeights.h). Blocks of Q4_K, Q5_K and Q6_K keep their
+// scales of two levels; groups of other K blocks get scales of their own in f32.
 //
 //===----------------------------------------------------------------------===//
 

@@ -59,26 +59,78 @@ ByteGroupCode::Values ByteGroupCode::zerosOf(Value group) {
   return result;
 }
 
-Value ByteGroupCode::storedNumbersOf(Value words, int64_t plane) {
-  if (bits() < 8) {
-    if (plane > 0)
-      words = builder.create<arith::ShRUIOp>(words, splat(sum, plane * bits()));
-    words = builder.create<arith::AndIOp>(words, splat(sum, ((int64_t(1) << bits()) - 1) * 0x01010101));
+ByteGroupCode::Place ByteGroupCode::placeOfGroup(Value group) {
+  auto start = [&](const Operand &operand) { return offset(operand.base, group, operand.outerStride); };
+  return {start(arguments.words), groups.upper ? start(arguments.upper) : Value()};
+}
+
+ByteGroupCode::Place ByteGroupCode::unitAt(Place first, Value units) {
+  return {add(first.words, multiply(units, constant(columnsOfUnit()))),
+          groups.upper ? add(first.upper, multiply(units, constant(columns()))) : Value()};
+}
+
+ByteGroupCode::Place ByteGroupCode::unitAt(Place first, int64_t number) {
+  return {add(first.words, number * columnsOfUnit()), groups.upper ? add(first.upper, number * columns()) : Value()};
+}
+
+ByteGroupCode::Unit ByteGroupCode::loadUnit(Place place, int64_t vector) {
+  Unit unit;
+  for (int64_t word = 0; word < groups.wordsOfUnit; ++word)
+    unit.words.push_back(
+        load(arguments.words, word ? add(place.words, word * columns()) : place.words, vector, groups.word));
+  if (groups.upper)
+    unit.upper = load(arguments.upper, place.upper, vector, groups.upper);
+  return unit;
+}
+
+/// Both streams are read at the same time, so memory delivers a part of each.
+void ByteGroupCode::prefetchUnit(Place place) {
+  const int64_t inLine = target.lineBytes() / bytesOfWord;
+  auto ahead = [&](int64_t part) {
+    return wordsAhead() / inLine * part / (groups.wordsOfUnit + (groups.upper ? 1 : 0)) * inLine;
+  };
+  prefetchStream(arguments.words.buffer, place.words, ahead(groups.wordsOfUnit), columnsOfUnit());
+  if (groups.upper)
+    prefetchStream(arguments.upper.buffer, place.upper, ahead(1), columns());
+}
+
+/// The bits of a plane, of each byte, from their lowest bit on.
+static int64_t planeMask(int64_t bits) { return ((int64_t(1) << bits) - 1) * 0x01010101; }
+
+Value ByteGroupCode::storedNumbersOf(const Unit &unit, int64_t plane) {
+  const int64_t bitsOfPart = groups.lowerBits, planesOfWord = planes() / groups.wordsOfUnit;
+  Value words = unit.words[plane / planesOfWord];
+  if (bitsOfPart < 8) {
+    if (int64_t shift = plane % planesOfWord * bitsOfPart)
+      words = builder.create<arith::ShRUIOp>(words, splat(sum, shift));
+    words = builder.create<arith::AndIOp>(words, splat(sum, planeMask(bitsOfPart)));
+  }
+  if (unit.upper) {
+    Value upper = unit.upper;
+    if (int64_t down = plane * groups.upperBits() - bitsOfPart; down > 0)
+      upper = builder.create<arith::ShRUIOp>(upper, splat(sum, down));
+    else if (down < 0)
+      upper = builder.create<arith::ShLIOp>(upper, splat(sum, -down));
+    upper = builder.create<arith::AndIOp>(upper, splat(sum, planeMask(groups.upperBits()) << bitsOfPart));
+    words = builder.create<arith::OrIOp>(words, upper);
   }
   return builder.create<vector::BitCastOp>(bytes, words);
 }
 
 /// Flipping the highest bit of a number adds half of its range. Once for all numbers of a word: of the same flip of
 /// each byte, LLVM makes two shifts more.
-Value ByteGroupCode::plusHalf(Value words) {
+ByteGroupCode::Unit ByteGroupCode::plusHalf(Unit unit) {
+  const int64_t width = groups.upper ? groups.upperBits() : bits();
   int64_t highest = 0;
-  for (int64_t bit = bits() - 1; bit < 32; bit += bits())
+  for (int64_t bit = width - 1; bit < 32; bit += width)
     highest |= int64_t(1) << bit;
-  return builder.create<arith::XOrIOp>(words, splat(sum, highest));
+  Value &words = groups.upper ? unit.upper : unit.words.front();
+  words = builder.create<arith::XOrIOp>(words, splat(sum, highest));
+  return unit;
 }
 
-Value ByteGroupCode::numbersOf(Value words, int64_t plane, Value zeros) {
-  Value numbers = storedNumbersOf(words, plane);
+Value ByteGroupCode::numbersOf(const Unit &unit, int64_t plane, Value zeros) {
+  Value numbers = storedNumbersOf(unit, plane);
   return zeros ? builder.create<arith::SubIOp>(numbers, zeros).getResult() : numbers;
 }
 
@@ -127,7 +179,7 @@ void ByteGroupCode::prefetchStream(Value buffer, Value index, int64_t from, int6
 void ByteGroupCode::prefetchScales(Value group) {
   if (!target.hasUnit(nearPrefetchUnit)) // on others it was not measured
     return;
-  Value ofGroup = multiply(arguments.depth, constant(columns()));
+  Value ofGroup = multiply(arguments.depth, constant(columnsOfUnit()));
   Value ahead = builder.create<arith::CeilDivUIOp>(constant(wordsAhead()), ofGroup);
   const Operand &scales = arguments.scales;
   prefetchStream(scales.buffer, offset(scales.base, add(group, ahead), scales.outerStride), 0, columns());

@@ -38,18 +38,36 @@ protected:
   mlir::Value sumIndex(mlir::Value row, int64_t vector);
   int64_t columns() const { return vectors * lanes; }
   int64_t bits() const { return groups.number.getIntOrFloatBitWidth(); }
-  /// Sets of four numbers in a word.
-  int64_t planes() const { return groups.perWord / bytesOfWord; }
+  /// Sets of four numbers in a unit, and the distance between units of words.
+  int64_t planes() const { return groups.perUnit() / bytesOfWord; }
+  int64_t columnsOfUnit() const { return groups.wordsOfUnit * columns(); }
+
+  /// Where a unit of words, and the word with its upper bits, are; null: there are none.
+  struct Place {
+    mlir::Value words, upper;
+  };
+  Place placeOfGroup(mlir::Value group);
+  /// So many units further; `number`: a constant that is added.
+  Place unitAt(Place first, mlir::Value units);
+  Place unitAt(Place first, int64_t number);
+  /// One vector of the words of a unit.
+  struct Unit {
+    Values words;
+    mlir::Value upper;
+  };
+  Unit loadUnit(Place place, int64_t vector);
+  /// Prefetches the unit that memory delivers within its latency.
+  void prefetchUnit(Place place);
 
   /// What numbersOf() subtracts from each byte: half of the range, which plusHalf() adds before, and the zero point of
   /// its column; null: nothing, neither before.
   Values zerosOf(mlir::Value group);
-  /// The numbers at positions 4 * plane to 4 * plane + 3 of each word, as bytes, less `zeros`.
-  mlir::Value numbersOf(mlir::Value words, int64_t plane, mlir::Value zeros);
+  /// The numbers at positions 4 * plane to 4 * plane + 3 of each unit, as bytes, less `zeros`.
+  mlir::Value numbersOf(const Unit &unit, int64_t plane, mlir::Value zeros);
   /// The same numbers as unsigned bytes, as they are stored.
-  mlir::Value storedNumbersOf(mlir::Value words, int64_t plane);
+  mlir::Value storedNumbersOf(const Unit &unit, int64_t plane);
   /// Words whose stored numbers are the signed ones and half of their range.
-  mlir::Value plusHalf(mlir::Value words);
+  Unit plusHalf(Unit unit);
   /// For each column of a vector, by how much such a number is more than the one less its zero point.
   Values offsetsOf(mlir::Value group);
   /// The scale of a row in a group, in all lanes; null: none.

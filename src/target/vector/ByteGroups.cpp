@@ -78,14 +78,14 @@ public:
   void emit();
 
 private:
-  int64_t wordsOfFold() const;
+  int64_t unitsOfFold() const;
   Value multiplyAdd(Value x, Value y, Value sums);
   Value fold(Value narrow, Value sums);
   Value asOperand(Value stored);
   Value rowWord(Value index);
   Value rowVector(Value index);
-  int64_t wordsOfVector() const;
-  void emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums,
+  int64_t unitsOfVector() const;
+  void emitUnit(ValueRange aIndices, Place place, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums,
                 ValueRange rowVectors = {});
   void subtractOtherSums(Value group, MutableArrayRef<Value> sums);
   Values emitDepth(Value group);
@@ -96,10 +96,10 @@ private:
 };
 } // namespace
 
-/// How many words, at most four, have products of which sums of 16 bits hold two for each set of numbers: one, at least
+/// How many units, at most four, have products of which sums of 16 bits hold two for each set of numbers: one, at least
 /// (Intrinsic.cpp). Rows are up to 128 where they are signed and up to 255 where they are not, numbers up to half of
 /// their range where they are signed.
-int64_t ByteGroupEmitter::wordsOfFold() const {
+int64_t ByteGroupEmitter::unitsOfFold() const {
   bool isOfWholeRange = block.hasSignedRows || groups.isUnsigned || groups.zero;
   int64_t number = (int64_t(1) << (isOfWholeRange ? bits() : bits() - 1)) - (isOfWholeRange ? 1 : 0);
   int64_t row = block.hasSignedRows ? 128 : 255;
@@ -136,34 +136,34 @@ Value ByteGroupEmitter::rowVector(Value index) {
   return asOperand(builder.create<vector::LoadOp>(bytes, arguments.rows.buffer, index));
 }
 
-/// The words of a column that so many words of a row are multiplied with, if instructions select a word of a vector;
+/// The units of a column that so many words of a row are multiplied with, if instructions select a word of a vector;
 /// otherwise 0.
-int64_t ByteGroupEmitter::wordsOfVector() const {
+int64_t ByteGroupEmitter::unitsOfVector() const {
   return target.hasUnit(laneUnit) && !step.fold.code && block.lanes == step.lanes() ? block.lanes / planes() : 0;
 }
 
-/// Adds the products of one word of each column, the `number`-th after the indices. `rowVectors`: where the words of
-/// the rows are, if they are loaded.
-void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros,
+/// Adds the products of one unit of each column, the `number`-th after the place. `rowVectors`: where the words of the
+/// rows are, if they are loaded.
+void ByteGroupEmitter::emitUnit(ValueRange aIndices, Place place, int64_t number, ValueRange zeros,
                                 MutableArrayRef<Value> sums, ValueRange rowVectors) {
-  Value first = add(bIndex, number * columns());
-  prefetchStream(arguments.words.buffer, first, wordsAhead(), columns());
-  Values words;
+  place = unitAt(place, number);
+  prefetchUnit(place);
+  SmallVector<Unit> units;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
-    words.push_back(load(arguments.words, first, vector, groups.word));
+    units.push_back(loadUnit(place, vector));
     if (block.hasSignedNumbers ? bool(zeros[vector]) : !groups.isUnsigned)
-      words[vector] = plusHalf(words[vector]);
+      units[vector] = plusHalf(units[vector]);
   }
   MutableArrayRef<Value> others = sums.drop_front(block.rows * block.vectors);
   for (int64_t plane = 0; plane < planes(); ++plane) {
     Values numbers;
     for (int64_t vector = 0; vector < block.vectors; ++vector)
-      numbers.push_back(block.hasSignedNumbers ? numbersOf(words[vector], plane, zeros[vector])
-                                               : storedNumbersOf(words[vector], plane));
+      numbers.push_back(block.hasSignedNumbers ? numbersOf(units[vector], plane, zeros[vector])
+                                               : storedNumbersOf(units[vector], plane));
     for (int64_t row = 0; row < block.rows; ++row) {
       Value x = rowVectors.empty()
-                    ? rowWord(add(aIndices[row], number * groups.perWord + plane * bytesOfWord))
-                    : wordOfVector(builder, rowVectors[row], bytesOfWord, number % wordsOfVector() * planes() + plane);
+                    ? rowWord(add(aIndices[row], number * groups.perUnit() + plane * bytesOfWord))
+                    : wordOfVector(builder, rowVectors[row], bytesOfWord, number % unitsOfVector() * planes() + plane);
       for (int64_t vector = 0; vector < block.vectors; ++vector) {
         Value &total = sums[row * block.vectors + vector], y = numbers[vector];
         total = block.hasSignedNumbers ? multiplyAdd(x, y, total) : multiplyAdd(y, x, total);
@@ -195,7 +195,7 @@ void ByteGroupEmitter::subtractOtherSums(Value group, MutableArrayRef<Value> sum
 /// Emits the sums of one group, of the numbers themselves.
 ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
   Value aBase = offset(arguments.rows.base, group, arguments.rows.outerStride);
-  Value bBase = offset(arguments.words.base, group, arguments.words.outerStride);
+  Place first = placeOfGroup(group);
   int64_t sets = step.fold.code ? 1 : block.sets, count = block.sums();
   Values rowBases, zeros, sums(sets * count, splat(sum, 0));
   if (block.hasSignedNumbers)
@@ -203,22 +203,22 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
   Value from = constant(0);
-  auto emitSteps = [&](int64_t words) {
+  auto emitSteps = [&](int64_t units) {
     Value to = arguments.depth;
-    if (words > 1)
-      to = multiply(builder.create<arith::DivUIOp>(to, constant(words)), constant(words));
-    sums = emitLoop(from, to, words, sums, [&](Value k, ValueRange current) {
+    if (units > 1)
+      to = multiply(builder.create<arith::DivUIOp>(to, constant(units)), constant(units));
+    sums = emitLoop(from, to, units, sums, [&](Value k, ValueRange current) {
       Values aIndices, next(current), narrow(step.fold.code ? count : 0, splat(halves, 0));
       for (Value base : rowBases)
-        aIndices.push_back(add(base, multiply(k, constant(groups.perWord))));
-      Value bIndex = add(bBase, multiply(k, constant(columns())));
+        aIndices.push_back(add(base, multiply(k, constant(groups.perUnit()))));
+      Place place = unitAt(first, k);
       Values rowVectors;
-      for (int64_t word = 0; word < words; ++word) {
-        if (wordsOfVector() && words % wordsOfVector() == 0 && word % wordsOfVector() == 0)
+      for (int64_t unit = 0; unit < units; ++unit) {
+        if (unitsOfVector() && units % unitsOfVector() == 0 && unit % unitsOfVector() == 0)
           rowVectors = Values(
-              llvm::map_range(aIndices, [&](Value index) { return rowVector(add(index, word * groups.perWord)); }));
-        emitWord(aIndices, bIndex, word, zeros,
-                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(word % sets * count, count),
+              llvm::map_range(aIndices, [&](Value index) { return rowVector(add(index, unit * groups.perUnit())); }));
+        emitUnit(aIndices, place, unit, zeros,
+                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(unit % sets * count, count),
                  rowVectors);
       }
       for (auto [pairs, total] : llvm::zip(narrow, next))
@@ -227,9 +227,9 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
     });
     from = to;
   };
-  const int64_t words = step.fold.code ? wordsOfFold() : std::max(sets, wordsOfVector());
-  if (words > 1)
-    emitSteps(words);
+  const int64_t units = step.fold.code ? unitsOfFold() : std::max(sets, unitsOfVector());
+  if (units > 1)
+    emitSteps(units);
   emitSteps(1);
   for (int64_t set = 1; set < sets; ++set)
     for (int64_t i = 0; i < count; ++i)

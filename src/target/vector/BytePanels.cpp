@@ -72,12 +72,12 @@ int64_t rowsOfPanelBlock(const Intrinsic &intrinsic, int64_t columns, const targ
 
 class BytePanelEmitter : ByteGroupCode {
 public:
-  /// `words`: those of a group.
-  BytePanelEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes, int64_t words,
+  /// `units`: those of a group.
+  BytePanelEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes, int64_t units,
                    int64_t columns, GroupArguments arguments, const target::Machine &target)
       : ByteGroupCode(builder, intrinsic, lanes, columns / lanes, arguments, target),
-        step(*stepOfPanels(intrinsic, lanes, target)), words(words), isWide(takesPairs(intrinsic, step)),
-        elementsOfWord(isWide ? 2 : bytesOfWord), sets(words * groups.perWord / elementsOfWord),
+        step(*stepOfPanels(intrinsic, lanes, target)), units(units), isWide(takesPairs(intrinsic, step)),
+        elementsOfWord(isWide ? 2 : bytesOfWord), sets(units * groups.perUnit() / elementsOfWord),
         blockRows(rowsOfPanelBlock(intrinsic, columns, target)), operand(isWide ? halves : bytes) {
     const int64_t groupBytes = (sets + 2) * columns * bytesOfWord;
     part = std::max<int64_t>(1, int64_t(target.nearCacheBytes()) / 3 / groupBytes);
@@ -124,11 +124,13 @@ private:
   Values emitSums(ValueRange rowStarts, Value group);
   void emitBlock(const Part &part, Value row, int64_t rows);
   void emitPrefetch(const Part &part, Value row);
+  /// Of a buffer with so many words in a unit.
+  void emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofUnit);
 
   static constexpr int64_t alignment = 64;
 
   const Intrinsic::Step &step;
-  int64_t words; ///< of a group
+  int64_t units; ///< of a group
   bool isWide;   ///< numbers and rows become 16 bits wide
   /// Numbers that a lane multiplies at once; sets of so many in a group; and rows of a block.
   int64_t elementsOfWord, sets, blockRows;
@@ -175,13 +177,13 @@ BytePanelEmitter::Values BytePanelEmitter::widePairs(Value numbers) {
 void BytePanelEmitter::emitNumbers(const Part &part) {
   emitLoop(constant(0), part.count, 1, {}, [&](Value group, ValueRange) {
     Value absolute = add(part.first, group);
-    Value from = offset(arguments.words.base, absolute, arguments.words.outerStride);
+    Place from = placeOfGroup(absolute);
     Values zeros = zerosOf(absolute), none(isWide ? 0 : vectors, splat(sum, 0));
-    Values totals = emitLoop(constant(0), constant(words), 1, none, [&](Value k, ValueRange before) {
+    Values totals = emitLoop(constant(0), constant(units), 1, none, [&](Value k, ValueRange before) {
       Values next(before);
-      Value index = add(from, multiply(k, constant(columns())));
+      Place place = unitAt(from, k);
       for (int64_t vector = 0; vector < vectors; ++vector) {
-        Value packed = load(arguments.words, index, vector, groups.word);
+        Unit packed = loadUnit(place, vector);
         Value added = hasNarrowSums() || isWide ? splat(halves, 0) : next[vector];
         if (zeros[vector])
           packed = plusHalf(packed);
@@ -195,8 +197,7 @@ void BytePanelEmitter::emitNumbers(const Part &part) {
         }
         Value first = multiply(k, constant(unpacked.size()));
         for (auto [number, ofSet] : llvm::enumerate(unpacked)) {
-          Value place = placeOfNumbers(group, add(first, number), vector);
-          builder.create<vector::StoreOp>(ofSet, numbers, place);
+          builder.create<vector::StoreOp>(ofSet, numbers, placeOfNumbers(group, add(first, number), vector));
           if (!isWide)
             added = multiplyAdd(splat(bytes, -GroupLayout::byteOffset), ofSet, added);
         }
@@ -322,15 +323,21 @@ void BytePanelEmitter::emitBlock(const Part &part, Value row, int64_t rows) {
 
 /// Prefetches a share of the next part, or of what follows the last one: the next panel.
 void BytePanelEmitter::emitPrefetch(const Part &part, Value row) {
-  const int64_t inLine = target.lineBytes() / bytesOfWord, ofPart = this->part * words * columns();
+  emitPrefetch(part, row, arguments.words, columnsOfUnit());
+  if (groups.upper)
+    emitPrefetch(part, row, arguments.upper, columns());
+}
+
+void BytePanelEmitter::emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofUnit) {
+  const int64_t inLine = target.lineBytes() / bytesOfWord, ofPart = this->part * units * ofUnit;
   auto divideUp = [&](Value a, Value b) -> Value {
     return builder.create<arith::DivUIOp>(add(a, builder.create<arith::SubIOp>(b, constant(1))), b);
   };
   Value lines = divideUp(constant(llvm::divideCeil(ofPart, inLine)), divideUp(arguments.count, constant(blockRows)));
   Value before = multiply(builder.create<arith::DivUIOp>(row, constant(blockRows)), lines);
-  Value next = offset(arguments.words.base, add(part.first, this->part), arguments.words.outerStride);
+  Value next = offset(operand.base, add(part.first, this->part), operand.outerStride);
   emitLoop(constant(0), lines, 1, {}, [&](Value line, ValueRange) {
-    prefetch(arguments.words.buffer, offset(next, add(before, line), constant(inLine)), 0, inLine, /*cache=*/2);
+    prefetch(operand.buffer, offset(next, add(before, line), constant(inLine)), 0, inLine, /*cache=*/2);
     return Values();
   });
 }

@@ -150,11 +150,11 @@ void ByteTileEmitter::emitNumbers(const Part &part) {
     Values zeros = zerosOf(from), positions;
     for (int64_t vector = 0; vector < vectors; ++vector)
       positions.push_back(rightPosition(constant(vector), group, 0));
-    from = offset(arguments.words.base, from, arguments.words.outerStride);
+    Place first = placeOfGroup(from);
     emitLoop(constant(0), constant(steps.words / planes()), 1, {}, [&](Value k, ValueRange) {
-      Value index = add(from, multiply(k, constant(columns())));
+      Place place = unitAt(first, k);
       for (int64_t vector = 0; vector < vectors; ++vector) {
-        Value words = load(arguments.words, index, vector, groups.word);
+        Unit words = loadUnit(place, vector);
         if (zeros[vector])
           words = plusHalf(words);
         for (int64_t plane = 0; plane < planes(); ++plane) {
@@ -297,7 +297,7 @@ void ByteTileEmitter::emitFewer(const Part &part, Value row, Value height, Value
 
 /// Prefetches a share of the next part, or of what follows the last one: the next panel.
 void ByteTileEmitter::emitPrefetch(const Part &part, Value row) {
-  int64_t inLine = target.lineBytes() / bytesOfWord, ofPart = this->part * steps.words / planes() * columns();
+  int64_t inLine = target.lineBytes() / bytesOfWord, ofPart = this->part * steps.words / planes() * columnsOfUnit();
   auto divideUp = [&](Value a, Value b) -> Value {
     return builder.create<arith::DivUIOp>(add(a, builder.create<arith::SubIOp>(b, constant(1))), b);
   };
@@ -354,7 +354,7 @@ static LogicalResult lowerByteTiles(CallIntrinsicOp op, const Intrinsic &intrins
     return op.emitOpError("expected a number of words in a group");
   if (Value rows = call.unknownRows(); rows && failed(lowerFewRows(op, rows, intrinsic, target)))
     return failure();
-  GroupSteps steps(*depth * intrinsic.groups->perWord / ByteGroupCode::bytesOfWord, tiles.rows);
+  GroupSteps steps(*depth * intrinsic.groups->perUnit() / ByteGroupCode::bytesOfWord, tiles.rows);
   TileConfiguration configuration(op, tiles);
   TileShapes wanted = configuration.shapes(tiles.rows, steps.depth), configured = configuration.onEntry(wanted);
   if (!(wanted == configured)) {

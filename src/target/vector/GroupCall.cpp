@@ -17,16 +17,18 @@ bool GroupCall::takes(const Intrinsic &intrinsic) {
     return false;
   const GroupLayout &groups = *intrinsic.groups;
   const std::string group = groups.sharedScale ? "shared outer " : "outer ";
+  const std::string unit = groups.upper ? std::to_string(groups.wordsOfUnit) + " " : "";
   return shapesOf(intrinsic) ==
-         group + "rows depth " + (groups.perWord > 1 ? std::to_string(groups.perWord) + " " : "") + "; " + group +
-             "depth cols ; " + group + "cols ; " + (groups.sharedScale ? "shared cols ; " : "") +
-             (groups.zero ? group + "cols ; " : "") + (groups.rowScale ? group + "rows ; " : "") + "rows cols ; ";
+         group + "rows depth " + unit + (groups.perWord > 1 ? std::to_string(groups.perWord) + " " : "") + "; " +
+             group + "depth " + unit + "cols ; " + (groups.upper ? group + "depth cols ; " : "") + group + "cols ; " +
+             (groups.sharedScale ? "shared cols ; " : "") + (groups.zero ? group + "cols ; " : "") +
+             (groups.rowScale ? group + "rows ; " : "") + "rows cols ; ";
 }
 
 /// In the order of argumentsOf(). Groups that share scales follow one another as all groups do, so that these are
 /// counted in one.
 SmallVector<Value> GroupCall::operands(ValueRange buffers) {
-  constexpr size_t sharedScales = 3;
+  const size_t sharedScales = intrinsic.groups->scalesBuffer() + 1;
   SmallVector<Value> values;
   for (auto [number, buffer] : llvm::enumerate(buffers)) {
     bool isOfGroups = number + 1 < buffers.size() && !(hasSharedScales() && number == sharedScales);
@@ -56,6 +58,8 @@ GroupArguments GroupCall::argumentsOf(ValueRange values) {
   read(arguments.rows, true);
   arguments.rows.stride = take();
   read(arguments.words, true);
+  if (hasUpper())
+    read(arguments.upper, true);
   read(arguments.scales, true);
   if (hasSharedScales())
     read(arguments.sharedScales, true);

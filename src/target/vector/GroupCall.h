@@ -17,8 +17,8 @@ struct GroupArguments {
   struct Operand {
     mlir::Value buffer, base, stride, outerStride;
   };
-  Operand rows, words, scales, sharedScales, zeros, rowScales, sums;
-  /// Words of a group; groups; and groups that share a scale, if there are shared ones.
+  Operand rows, words, upper, scales, sharedScales, zeros, rowScales, sums;
+  /// Units of words in a group; groups; and groups that share a scale, if there are shared ones.
   mlir::Value depth, outer, sharing;
   mlir::Value count; ///< of rows; null: the code has a constant number
 };
@@ -37,7 +37,7 @@ public:
   /// Replaces the call by one of the block's function, whose name begins with `prefix`. Emits errors.
   mlir::LogicalResult lower(llvm::StringRef prefix, EmitBlock emit);
 
-  /// The number of words in a group, and the distance of a row's groups, if they are constant.
+  /// The number of units of words in a group, and the distance of a row's groups, if they are constant.
   std::optional<int64_t> depth();
   std::optional<int64_t> groupStride();
   /// A copy of the call, at `builder`, for so many rows from `first` on.
@@ -46,12 +46,13 @@ public:
   mlir::Value unknownRows();
 
   using EmitRows = llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, const GroupArguments &, int64_t columns)>;
-  /// The same with any number of rows, `most` at most, and so many words in a group. The function gets LLVM attributes
-  /// (passthrough).
+  /// The same with any number of rows, `most` at most, and so many units of words in a group. The function gets LLVM
+  /// attributes (passthrough).
   mlir::LogicalResult lowerAnyRows(llvm::StringRef prefix, int64_t most, int64_t depth,
                                    llvm::ArrayRef<mlir::Attribute> attributes, EmitRows emit);
 
 private:
+  bool hasUpper() { return bool(intrinsic.groups->upper); }
   bool hasZeros() { return bool(intrinsic.groups->zero); }
   bool hasSharedScales() { return bool(intrinsic.groups->sharedScale); }
   bool hasRowScales() { return bool(intrinsic.groups->rowScale); }

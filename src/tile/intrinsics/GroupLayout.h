@@ -10,7 +10,12 @@
 //
 //   sum over p, o, k, e of a[p, o, i, k, e] * (number e of b[p, o, k, j]) * (s[p, o, j] * d[p, j])
 //
-// The buffers, in this order: a, b, s, d, z and r (if there are such), and the sums [rows, cols].
+// Numbers of 3, 5 and 6 bits lie in two buffers: their lower bits, of which a word holds a power of two, and their
+// upper bits u, of which a word holds those of a *unit*, several words of b, w. A unit has whole words only:
+//
+//   number w, e of b[o, k, w, j] and u[o, k, j] = lower bits e of b[o, k, w, j] + 2^n (upper bits w, e of u[o, k, j])
+//
+// The buffers, in this order: a, b, u, s, d, z and r (if there are such), and the sums [rows, cols].
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +35,11 @@ struct GroupLayout {
   int64_t perWord = 1;
   /// For each number of a word, the position of its lowest bit.
   llvm::SmallVector<int64_t> positions;
+  /// Element type of u, or null; the bits of a number in b; the words of b in a unit, 1 without u; and for each number
+  /// of a unit, the position of its lowest upper bit.
+  mlir::Type upper;
+  int64_t lowerBits = 0, wordsOfUnit = 1;
+  llvm::SmallVector<int64_t> upperPositions;
   /// Element type of a as it is stored.
   mlir::Type left;
   /// Element types of a and the sums; of zero points, or null; and of the rows' scales, or null.
@@ -42,7 +52,11 @@ struct GroupLayout {
   static constexpr int64_t byteOffset = 128;
 
   bool hasBytes() const { return !mlir::isa<mlir::FloatType>(left); }
-  /// Whether number e is at bit e * bits, and whether it is in byte e mod 4.
+  int64_t perUnit() const { return perWord * wordsOfUnit; }
+  int64_t upperBits() const { return number.getIntOrFloatBitWidth() - lowerBits; }
+  /// The positions of s and d among the buffers.
+  unsigned scalesBuffer() const { return upper ? 3 : 2; }
+  /// Whether number e is at bit e * bits, and whether it is in byte e mod 4, as its upper bits are.
   bool isInOrder() const;
   bool isByBytes() const;
 

@@ -484,7 +484,7 @@ VectorType Reader::shortSums(int64_t lanes) {
 /// The largest sum of 16 bits after the products of one word: two for each set of four numbers.
 static int64_t mostShortSum(const GroupLayout &groups) {
   const unsigned bits = groups.number.getIntOrFloatBitWidth();
-  return groups.perWord / 4 * 2 * UINT8_MAX * ((int64_t(1) << bits) - 1);
+  return groups.perUnit() / 4 * 2 * UINT8_MAX * ((int64_t(1) << bits) - 1);
 }
 
 /// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the

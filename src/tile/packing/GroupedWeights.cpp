@@ -24,11 +24,41 @@ int64_t GroupedWeights::zeroShift(bool storesUnsigned) const {
                                                : 0;
 }
 
-/// Zero points have the numbers' type or are floats. Scales of two levels may be multiplied in advance.
+template <typename Number> static bool areNumbersWithin(ArrayRef<char> bytes, double least, double most) {
+  constexpr size_t atOnce = 4096;
+  for (; !bytes.empty(); bytes = bytes.drop_front(std::min(atOnce, bytes.size()))) {
+    Number lowest = std::numeric_limits<Number>::max(), highest = std::numeric_limits<Number>::min();
+    for (char byte : bytes.take_front(atOnce)) {
+      lowest = std::min(lowest, static_cast<Number>(byte));
+      highest = std::max(highest, static_cast<Number>(byte));
+    }
+    if (lowest < least || highest > most)
+      return false;
+  }
+  return true;
+}
+
+bool GroupedWeights::areWithin(double least, double most) const {
+  auto constant = numbers.constant.getDefiningOp<graph::ConstantOp>();
+  if (!constant)
+    return false;
+  std::vector<char> storage;
+  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+  return numbers.isUnsigned ? areNumbersWithin<uint8_t>(bytes, least, most)
+                            : areNumbersWithin<int8_t>(bytes, least, most);
+}
+
+bool GroupedWeights::isNarrowed(const GroupLayout &layout) const {
+  return layout.number.getIntOrFloatBitWidth() < graph::bitWidth(elementTypeOf(numbers.constant));
+}
+
+/// Zero points have the numbers' type or are floats. Scales of two levels may be multiplied in advance. Bytes whose
+/// numbers all have fewer bits fit layouts of these, where sums are exact.
 bool GroupedWeights::fits(const GroupLayout &layout) const {
   unsigned bits = graph::bitWidth(elementTypeOf(numbers.constant));
   double centred = zero - double(zeroShift(layout.isUnsigned)), most = std::exp2(bits - 1);
-  if (offsets || (layout.isUnsigned && !numbers.isUnsigned))
+  const bool isNarrowed = this->isNarrowed(layout);
+  if (offsets || (layout.isUnsigned && !numbers.isUnsigned && !isNarrowed))
     return false;
   if (layout.sharedScale &&
       (!sharedScales || sharing == 1 || !hasWholeGroups() || elementTypeOf(scales->constant) != layout.scale ||
@@ -39,11 +69,16 @@ bool GroupedWeights::fits(const GroupLayout &layout) const {
                            : centred == std::nearbyint(centred) && centred >= -most && centred < most;
   bool keepsScales = layout.sharedScale || layout.scale == layout.real ||
                      (scales && !sharedScales && elementTypeOf(scales->constant) == layout.scale);
+  if (!layout.real.isF32() || !keepsScales || (groupSize % layout.perUnit() != 0 && groupSize != depth))
+    return false;
+  if (isNarrowed) {
+    const double range = std::exp2(layout.number.getIntOrFloatBitWidth()), least = layout.isUnsigned ? 0 : -range / 2;
+    return bits == 8 && layout.hasBytes() && !zeros && !layout.zero && zero == std::nearbyint(zero) &&
+           areWithin(zero + least, zero + least + range - 1);
+  }
   bool hasZeros = this->hasZeros(layout.isUnsigned);
-  return layout.real.isF32() && keepsScales && bits == layout.number.getIntOrFloatBitWidth() &&
-         hasZeros == bool(layout.zero) &&
-         (!hasZeros || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
-         (groupSize % layout.perWord == 0 || groupSize == depth);
+  return bits == layout.number.getIntOrFloatBitWidth() && hasZeros == bool(layout.zero) &&
+         (!hasZeros || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -51,14 +86,15 @@ bool GroupedWeights::fits(const GroupLayout &layout) const {
 //===----------------------------------------------------------------------===//
 
 namespace perpend::tile {
-/// Builds tensors with the dimensions panel, group, word, column, number. Scales of two levels divide the groups into
-/// two dimensions, of those that share one and those in between.
+/// Builds tensors with the dimensions panel, group, unit, word (if units have several), column, number. Scales of two
+/// levels divide the groups into two dimensions, of those that share one and those in between.
 class GroupPacker {
 public:
   GroupPacker(graph::Builder &builder, const GroupedWeights &weights, const Intrinsic &intrinsic, int64_t cols)
-      : builder(builder), weights(weights), layout(*intrinsic.groups), cols(cols),
-        panels(llvm::divideCeil(weights.columns, cols)), groups(llvm::divideCeil(weights.depth, weights.groupSize)),
-        words(llvm::divideCeil(weights.groupSize, layout.perWord)) {}
+      : builder(builder), weights(weights), layout(*intrinsic.groups), iterators(intrinsic.block.iterators()),
+        cols(cols), panels(llvm::divideCeil(weights.columns, cols)),
+        groups(llvm::divideCeil(weights.depth, weights.groupSize)),
+        units(llvm::divideCeil(weights.groupSize, layout.perUnit())) {}
 
   Value multiply(ScaledBytes operand);
   /// [panel, group, column].
@@ -93,10 +129,13 @@ private:
   }
   /// The index along the depth; the padding after it is multiplied by zeros.
   Value place(Code code, Value inGroup, Value group) {
-    bool isCut = groups * words * layout.perWord > weights.depth;
+    bool isCut = groups * units * layout.perUnit() > weights.depth;
     return code.position(group, weights.groupSize, inGroup, isCut ? weights.depth : 0);
   }
-  Value packWords();
+  Value numberOf(Code code, Value inGroup, ValueRange index, ValueRange tensors);
+  Value packParts(bool ofUnits, ArrayRef<int64_t> positions, int64_t lowest);
+  Value packWords() { return packParts(/*ofUnits=*/false, layout.positions, 0); }
+  Value packUpper() { return packParts(/*ofUnits=*/true, layout.upperPositions, layout.lowerBits); }
   /// Of the elements that sources have.
   using Conversion = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
   Value ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert);
@@ -105,6 +144,7 @@ private:
   /// Divides the dimension of groups.
   Value shared(Value packed, int64_t dim);
   bool sharesScales() const { return bool(layout.sharedScale); }
+  int64_t dimsOfUnit() const { return layout.upper ? 2 : 1; }
   Value decoded(ValueRange packed);
   Value floatsOf(Value bytes, Value scales);
   Value clone(Code code, Value factor, ValueRange index, ValueRange tensors);
@@ -113,7 +153,8 @@ private:
   graph::Builder &builder;
   const GroupedWeights &weights;
   const GroupLayout &layout;
-  int64_t cols, panels, groups, words;
+  MutableArrayRef<BlockArgument> iterators; ///< of the description
+  int64_t cols, panels, groups, units;
 };
 } // namespace perpend::tile
 
@@ -129,34 +170,55 @@ Value GroupPacker::Code::load(Value tensor, const Source &source, Value k, Value
   return graph::load(builder, loc, tensor, index);
 }
 
-/// Packs numbers as the layout has them. Signed ones are unsigned ones minus half of their range, which flips the
-/// highest bit.
-Value GroupPacker::packWords() {
+/// A number as the layout has it, in the lowest bits of a word. Signed ones are unsigned ones minus half of their
+/// range, which flips the highest bit.
+Value GroupPacker::numberOf(Code code, Value inGroup, ValueRange index, ValueRange tensors) {
+  OpBuilder &b = code.builder;
+  Location loc = code.loc;
   Type word = layout.word;
-  unsigned bits = layout.number.getIntOrFloatBitWidth();
+  Value k = place(code, inGroup, index[1]), n = column(code, index);
+  Value number = code.load(tensors[0], weights.numbers, tensors.size() > 1 ? code.at(tensors[1], k) : k, n);
+  if (weights.isNarrowed(layout)) {
+    Value wide = weights.numbers.isUnsigned ? b.create<arith::ExtUIOp>(loc, word, number).getResult()
+                                            : b.create<arith::ExtSIOp>(loc, word, number).getResult();
+    Value zero = b.create<arith::ConstantIntOp>(loc, static_cast<int64_t>(weights.zero), word);
+    const int64_t mask = (int64_t(1) << layout.number.getIntOrFloatBitWidth()) - 1;
+    wide = b.create<arith::SubIOp>(loc, wide, zero);
+    return b.create<arith::AndIOp>(loc, wide, b.create<arith::ConstantIntOp>(loc, mask, word));
+  }
+  if (weights.numbers.isUnsigned && !layout.isUnsigned) {
+    const unsigned bits = layout.number.getIntOrFloatBitWidth();
+    Value highest =
+        b.create<arith::ConstantOp>(loc, b.getIntegerAttr(number.getType(), llvm::APInt::getSignMask(bits)));
+    number = b.create<arith::XOrIOp>(loc, number, highest);
+  }
+  return number.getType() == word ? number : b.create<arith::ExtUIOp>(loc, word, number).getResult();
+}
+
+/// Packs the numbers' bits from `lowest` on: those of a unit in a word, or those below the upper ones of a word.
+Value GroupPacker::packParts(bool ofUnits, ArrayRef<int64_t> positions, int64_t lowest) {
+  const bool hasWords = layout.upper && !ofUnits;
   SmallVector<Value> inputs{weights.numbers.constant};
   if (!weights.order.empty())
     inputs.push_back(builder.integers(weights.order));
+  Shape shape{SymbolicInt(panels), SymbolicInt(groups), SymbolicInt(units), SymbolicInt(cols)};
+  if (hasWords)
+    shape.insert(shape.begin() + 3, SymbolicInt(layout.wordsOfUnit));
   return builder.generate(
-      inputs, {SymbolicInt(panels), SymbolicInt(groups), SymbolicInt(words), SymbolicInt(cols)}, word,
-      [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+      inputs, shape, layout.word, [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
         Code code{b, loc};
-        Value result, n = column(code, index);
-        for (int64_t e = 0; e < layout.perWord; ++e) {
-          Value inGroup = code.position(index[2], layout.perWord, code.constant(e), 0);
-          Value k = place(code, inGroup, index[1]);
-          Value number = code.load(tensors[0], weights.numbers, tensors.size() > 1 ? code.at(tensors[1], k) : k, n);
-          if (weights.numbers.isUnsigned && !layout.isUnsigned) {
-            Value highest =
-                b.create<arith::ConstantOp>(loc, b.getIntegerAttr(number.getType(), llvm::APInt::getSignMask(bits)));
-            number = b.create<arith::XOrIOp>(loc, number, highest);
-          }
-          if (number.getType() != word)
-            number = b.create<arith::ExtUIOp>(loc, word, number);
-          if (e > 0) {
-            Value shift = b.create<arith::ConstantIntOp>(loc, layout.positions[e], word);
-            number = b.create<arith::ShLIOp>(loc, number, shift);
-          }
+        auto constant = [&](int64_t value) { return b.create<arith::ConstantIntOp>(loc, value, layout.word); };
+        Value result, word = hasWords ? code.position(index[2], layout.wordsOfUnit, index[3], 0) : index[2];
+        for (auto [e, position] : llvm::enumerate(positions)) {
+          Value inGroup =
+              code.position(word, static_cast<int64_t>(positions.size()), code.constant(static_cast<int64_t>(e)), 0);
+          Value number = numberOf(code, inGroup, index, tensors);
+          if (lowest > 0)
+            number = b.create<arith::ShRUIOp>(loc, number, constant(lowest));
+          else if (layout.upper)
+            number = b.create<arith::AndIOp>(loc, number, constant((int64_t(1) << layout.lowerBits) - 1));
+          if (e > 0)
+            number = b.create<arith::ShLIOp>(loc, number, constant(position));
           result = result ? b.create<arith::OrIOp>(loc, result, number) : number;
         }
         return result;
@@ -243,16 +305,18 @@ Value GroupPacker::shared(Value packed, int64_t dim) {
 
 /// Clones the description's code for the element at an index.
 Value GroupPacker::clone(Code code, Value factor, ValueRange index, ValueRange tensors) {
+  const size_t ofGroups = sharesScales() ? 2 : 1, unit = ofGroups + 1, column = unit + dimsOfUnit();
   if (isa<BlockArgument>(factor))
-    return index.back();
+    return factor == iterators.back() ? index.back() : index[unit + 1];
   Operation *op = factor.getDefiningOp();
   if (auto load = dyn_cast<LoadOp>(op)) {
-    constexpr unsigned words = 1, sharedScales = 3;
-    unsigned buffer = cast<BlockArgument>(load.getBuffer()).getArgNumber();
-    const size_t ofGroups = sharesScales() ? 2 : 1, column = ofGroups + 2;
-    SmallVector<Value> at(index.take_front(sharesScales() && buffer == sharedScales ? ofGroups : ofGroups + 1));
+    constexpr unsigned words = 1;
+    const unsigned scales = layout.scalesBuffer(), buffer = cast<BlockArgument>(load.getBuffer()).getArgNumber();
+    SmallVector<Value> at(index.take_front(sharesScales() && buffer == scales + 1 ? ofGroups : unit));
     if (buffer == words)
-      at.push_back(index[column - 1]);
+      llvm::append_range(at, index.slice(unit, dimsOfUnit()));
+    else if (buffer < scales)
+      at.push_back(index[unit]);
     at.push_back(index[column]);
     return graph::load(code.builder, code.loc, tensors[buffer - 1], at);
   }
@@ -305,7 +369,7 @@ Value GroupPacker::floatsOf(Value bytes, Value scales) {
 Value GroupPacker::multiply(ScaledBytes operand) {
   Value rows = operand.numbers;
   SymbolicInt count = shapeOf(rows).front();
-  int64_t depth = groups * words * layout.perWord;
+  int64_t depth = groups * units * layout.perUnit();
   if (!weights.order.empty())
     rows = builder.gather(rows, builder.integers(weights.order), 1);
   if (depth > weights.depth)
@@ -313,15 +377,20 @@ Value GroupPacker::multiply(ScaledBytes operand) {
                        builder.operations.getZeroAttr(elementTypeOf(rows)));
   if (layout.hasBytes())
     rows = unsignedBytes(builder, rows);
-  Shape left{count, SymbolicInt(groups), SymbolicInt(words)};
-  const int64_t word = sharesScales() ? 3 : 2;
+  Shape left{count, SymbolicInt(groups), SymbolicInt(units)};
+  if (layout.upper)
+    left.emplace_back(layout.wordsOfUnit);
+  const int64_t word = (sharesScales() ? 2 : 1) + dimsOfUnit();
   SmallVector<int64_t> leftDims = llvm::to_vector(llvm::seq<int64_t>(1, word + 1)), rightDims = leftDims;
   if (layout.perWord > 1) {
     left.emplace_back(layout.perWord);
     leftDims.push_back(word + 1);
     rightDims.push_back(word + 2);
   }
-  SmallVector<Value> packed{shared(packWords(), 1), shared(packScales(), 1)};
+  SmallVector<Value> packed{shared(packWords(), 1)};
+  if (layout.upper)
+    packed.push_back(shared(packUpper(), 1));
+  packed.push_back(shared(packScales(), 1));
   if (sharesScales())
     packed.push_back(packSharedScales());
   if (layout.zero)

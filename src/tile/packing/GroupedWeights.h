@@ -55,6 +55,8 @@ struct GroupedWeights {
   static std::optional<GroupedWeights> of(mlir::Value matrix);
   /// Whether an intrinsic reads such numbers with such zero points.
   bool fits(const GroupLayout &layout) const;
+  /// Whether the layout has fewer bits for a number than the constant has; then it holds numbers less their zero point.
+  bool isNarrowed(const GroupLayout &layout) const;
   /// rows[m, k] times the matrix, for an intrinsic that fits, with panels of this many columns. For an intrinsic that
   /// reads bytes, rows are of i8, and may have scales.
   mlir::Value multiply(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic,
@@ -74,6 +76,8 @@ struct GroupedWeights {
 
 private:
   friend class GroupPacker;
+  /// Whether all numbers of the constant, of 8 bits, are in this range.
+  bool areWithin(double least, double most) const;
   /// Zero points of unsigned numbers are reduced by half of the range where the numbers are stored as signed.
   int64_t zeroShift(bool storesUnsigned = false) const;
   bool hasZeros(bool storesUnsigned = false) const { return zeros || zero != double(zeroShift(storesUnsigned)); }

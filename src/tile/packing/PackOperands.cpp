@@ -160,13 +160,17 @@ static int64_t groupedPanel(int64_t columns, std::optional<int64_t> rows, const 
   return best;
 }
 
-/// The intrinsic that reads numbers of this form, and rows of floats or of bytes: the one with the narrowest scales.
+/// The intrinsic that reads numbers of this form, and rows of floats or of bytes: the one with the narrowest numbers,
+/// and with the narrowest scales of these.
 const Intrinsic *Packer::intrinsicFor(const GroupedWeights &weights, const ScaledBytes &left, bool isFloat) {
+  auto bitsOf = [](const Intrinsic &intrinsic) {
+    return std::pair(intrinsic.groups->number.getIntOrFloatBitWidth(), graph::bitWidth(intrinsic.groups->scale));
+  };
   const Intrinsic *best = nullptr;
   for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
     if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights.fits(*intrinsic->groups) &&
         intrinsic->groups->hasBytes() != isFloat && bool(intrinsic->groups->rowScale) == bool(left.scales) &&
-        (!best || graph::bitWidth(intrinsic->groups->scale) < graph::bitWidth(best->groups->scale)))
+        (!best || bitsOf(*intrinsic) < bitsOf(*best)))
       best = intrinsic.get();
   return best;
 }

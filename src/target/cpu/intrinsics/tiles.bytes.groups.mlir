@@ -14,6 +14,12 @@
 #where_i8 = ["rows <= 128", "cols <= 64", "mod(cols, 16) <= 0", "1 <= depth", "depth <= 128"]
 #cycles_i8 = "outer * ceildiv(cols, 16) * (4 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(depth, 16) + ceildiv(depth, 2)))"
 #cycles_i8_shared = "shared * outer * ceildiv(cols, 16) * (4 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(depth, 16) + ceildiv(depth, 2)))"
+#where_i6 = ["rows <= 128", "cols <= 64", "mod(cols, 16) <= 0", "1 <= depth", "depth <= 32"]
+#cycles_i6 = "outer * ceildiv(cols, 16) * (24 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(4 * depth, 16) + ceildiv(4 * depth, 2)))"
+#cycles_i6_shared = "shared * outer * ceildiv(cols, 16) * (24 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(4 * depth, 16) + ceildiv(4 * depth, 2)))"
+#where_i5 = ["rows <= 128", "cols <= 64", "mod(cols, 16) <= 0", "1 <= depth", "depth <= 16"]
+#cycles_i5 = "outer * ceildiv(cols, 16) * (48 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(8 * depth, 16) + ceildiv(8 * depth, 2)))"
+#cycles_i5_shared = "shared * outer * ceildiv(cols, 16) * (48 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(8 * depth, 16) + ceildiv(8 * depth, 2)))"
 
 func.func private @amx.i2.bytes.groups() attributes {
   tile.intrinsic = {like = "i2.bytes.groups", unit = "tiles", where = #where_i2, features = #features,
@@ -54,6 +60,20 @@ func.func private @amx.i8.bytes.shared.groups() attributes {
   tile.intrinsic = {like = "i8.bytes.shared.groups", unit = "tiles", where = #where_i8, features = #features,
                     cycles = #cycles_i8_shared, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
 
+// Numbers of 5 and 6 bits.
+func.func private @amx.i6.bytes.shared.groups() attributes {
+  tile.intrinsic = {like = "i6.bytes.shared.groups", unit = "tiles", where = #where_i6, features = #features,
+                    cycles = #cycles_i6_shared, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
+func.func private @amx.u5.bytes.shared.groups() attributes {
+  tile.intrinsic = {like = "u5.bytes.shared.groups", unit = "tiles", where = #where_i5, features = #features,
+                    cycles = #cycles_i5_shared, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
+func.func private @amx.i6.bytes.scales.groups() attributes {
+  tile.intrinsic = {like = "i6.bytes.scales.groups", unit = "tiles", where = #where_i6, features = #features,
+                    cycles = #cycles_i6, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
+func.func private @amx.i5.bytes.scales.groups() attributes {
+  tile.intrinsic = {like = "i5.bytes.scales.groups", unit = "tiles", where = #where_i5, features = #features,
+                    cycles = #cycles_i5, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
+
 // The same with scales of columns that are stored as f16.
 func.func private @amx.i4.bytes.half.groups() attributes {
   tile.intrinsic = {like = "amx.i4.bytes.groups", stored = ["_", "_", f16, "_"]}}
@@ -67,6 +87,10 @@ func.func private @amx.i8.bytes.half.groups() attributes {
   tile.intrinsic = {like = "amx.i8.bytes.groups", stored = ["_", "_", f16, "_"]}}
 func.func private @amx.i8.bytes.scales.half.groups() attributes {
   tile.intrinsic = {like = "amx.i8.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @amx.i6.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i6.bytes.scales.groups", stored = ["_", "_", "_", f16, "_", "_"]}}
+func.func private @amx.i5.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i5.bytes.scales.groups", stored = ["_", "_", "_", f16, "_", "_"]}}
 
 // The configuration of the eight tiles: the palette, bytes per row (from offset 16, two bytes each), and rows (from
 // offset 48). Tiles 4 and 5 have so many words in each row, tiles 6 and 7 so many rows.
