@@ -118,6 +118,20 @@ TEST_F(Segments, RunsOnMappedWeights) {
   EXPECT_EQ(perpend_model_verify(model), PERPEND_OK) << perpend_error_message();
 }
 
+TEST_F(Segments, AskForLargePages) {
+  if (!fs::exists("/sys/kernel/mm/transparent_hugepage"))
+    GTEST_SKIP() << "this system has pages of one size";
+  start();
+  std::ifstream maps("/proc/self/smaps");
+  std::string line, flags;
+  for (bool isOwn = false; flags.empty() && std::getline(maps, line);) {
+    isOwn |= line.find(file().string()) != std::string::npos;
+    if (isOwn && line.rfind("VmFlags:", 0) == 0)
+      flags = line + " ";
+  }
+  EXPECT_NE(flags.find(" hg "), std::string::npos) << flags;
+}
+
 TEST_F(Segments, AMissingFileIsNamedWithThePlaces) {
   fs::remove(file());
   EXPECT_EQ(open(), PERPEND_NOT_FOUND);
