@@ -8,7 +8,9 @@ PYTHON: the interpreter of an environment that has llama-cpp-python; without it,
 A deviation is that of the last token's logits from Perpend's in f32, relative to the largest of these. llama.cpp rounds
 rows to bytes for weights of bytes and less, and to bf16 for those of bf16, so it has one, too. All have the same type
 of cache. GB/s: the bytes of the file that a token reads over its time, unless the file has experts; beside it, the
-part of what a thread gets that only reads as many bytes of the mapped file, in turns with the others.
+part of what a thread gets that only reads as many bytes, in turns with the others. Files of weights
+are out of the system's cache before the engines load them, as after a start of the machine: how they come there, in
+small pages or large ones, decides how fast they are read.
 """
 
 import argparse
@@ -88,9 +90,17 @@ def candidates(models: dict[str, Path], checkpoint: Path, task: Task, options: a
         found.append(Candidate(PEER, command(options.peer, PEER, checkpoint)))
     size = bytes_of_token(checkpoint)
     if task.kind == "decode" and size and task.threads == 1:
-        reader = [sys.executable, str(WORKER), "memory", str(memory_library(options.out)), str(checkpoint), str(size)]
+        reader = [sys.executable, str(WORKER), "memory", str(memory_library(options.out)), str(size)]
         found.append(Candidate(MEMORY, reader))
     return found
+
+
+def forget(path: Path) -> None:
+    """Takes a file out of the system's cache. Nothing, if a process has mapped it."""
+    file = os.open(path, os.O_RDONLY)
+    os.fsync(file)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
 
 
 def memory_library(folder: Path) -> Path:
@@ -117,6 +127,10 @@ def measure(checkpoint: Path, options: argparse.Namespace) -> list[Row]:
                 reference = reference or reference.__iadd__([outputs])  # the first candidate's
                 return turns.largest_deviation(outputs, reference[0])
 
+            for path in [checkpoint, *models.values()]:
+                for file in (path, path.with_suffix(".weights")):
+                    if file.exists():
+                        forget(file)
             timings = turns.measure(
                 candidates(models, checkpoint, task, options), deviation, options.turns, options.fill,
                 progress=lambda text, task=task: turns.print_progress(f"{checkpoint.stem}: {task}: {text}"),  # type: ignore[misc]
@@ -224,6 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"Processor: {facts['processor']}, which reads {peaks['bytes'] / 1e9:.1f} GB/s with one thread. Load of the",
         f"machine before the run: {load:.1f}. {facts['note']}".rstrip(),
         "",
+        "Files of weights were out of the system's cache before the engines loaded them. "
         "Medians of turns; behind the ratio, the lowest and highest of single turns. Decoding is behind "
         f"{options.before} others.",
         "",

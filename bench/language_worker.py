@@ -1,16 +1,17 @@
 """A worker for turns.py that runs one language model in one engine.
 
 usage: language_worker.py ENGINE MODEL WORK COUNT BEFORE THREADS CACHE_TYPE
-       language_worker.py memory LIBRARY FILE BYTES
+       language_worker.py memory LIBRARY BYTES
 
 WORK: `prefill` computes a prompt of COUNT tokens, `decode` COUNT tokens one after the other behind BEFORE others.
 The outputs are the logits of the last token. MODEL is what the engine loads. It needs NumPy and the engine alone, so
-that each engine may have a Python environment of its own. `memory` only reads the first BYTES of a mapped file, by
+that each engine may have a Python environment of its own. `memory` only reads BYTES in large pages, by
 read_memory.c as a library.
 """
 
 import ctypes
 import importlib.metadata
+import mmap
 import os
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from turns import Arrays, serve
 
 CHUNK = 512
+LARGE_PAGE = 1 << 21
 
 
 class Work(NamedTuple):
@@ -118,11 +120,14 @@ def llama_engine(path: str, work: Work, threads: int, cache_type: str) -> Callab
     return decode
 
 
-def memory_reader(library: str, path: str, count: int) -> Callable[[], Arrays]:
+def memory_reader(library: str, count: int) -> Callable[[], Arrays]:
     read: Any = ctypes.CDLL(library).read_memory
     read.argtypes, read.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_uint64
-    data = np.memmap(path, np.uint8, "r")
-    return lambda: [np.array([read(data.ctypes.data, min(count, data.size) // 256 * 256)], np.uint64)]
+    memory = mmap.mmap(-1, (count + LARGE_PAGE - 1) // LARGE_PAGE * LARGE_PAGE)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    data = np.frombuffer(memory, np.uint8)
+    data[:] = 1
+    return lambda: [np.array([read(data.ctypes.data, count // 256 * 256)], np.uint64)]
 
 
 ENGINES = {"perpend": perpend_engine, "llama.cpp": llama_engine}
@@ -130,8 +135,8 @@ ENGINES = {"perpend": perpend_engine, "llama.cpp": llama_engine}
 
 def main() -> None:
     if sys.argv[1] == "memory":
-        library, path, size = sys.argv[2:]
-        return serve(lambda: memory_reader(library, path, int(size)))
+        library, size = sys.argv[2:]
+        return serve(lambda: memory_reader(library, int(size)))
     engine, model, kind, count, before, threads, cache_type = sys.argv[1:]
     if engine == "llama.cpp":
         print("llama.cpp", importlib.metadata.version("llama_cpp_python"), file=sys.stderr)
