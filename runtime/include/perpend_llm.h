@@ -57,7 +57,7 @@ PERPEND_API perpend_status perpend_llm_render(const perpend_llm *llm, const perp
 typedef struct perpend_llm_sequence_options {
   int64_t sizeBytes;   /* of this struct, as the caller knows it */
   int32_t threads;     /* at most this many, the caller included; 0: all cores the process may use */
-  int32_t chunkTokens; /* a longer text is computed in pieces of this many tokens; 0: 512 */
+  int32_t chunkTokens; /* a longer text is computed in pieces of this many tokens; 0: 256 */
 } perpend_llm_sequence_options;
 
 #define PERPEND_LLM_SEQUENCE_DEFAULTS {sizeof(perpend_llm_sequence_options), 0, 0}

@@ -10,7 +10,8 @@ using perpend::runtime::failAllocation;
 
 namespace perpend::llm {
 
-constexpr int32_t defaultChunkTokens = 512;
+// Scores of a chunk are computed for all of its keys, half of which its tokens do not see.
+constexpr int32_t defaultChunkTokens = 256;
 
 perpend_status checkTokens(const perpend_llm_sequence &sequence, int64_t before, const int32_t *tokens, int64_t count) {
   if (count < 0 || (count && !tokens))
