@@ -1,6 +1,7 @@
 """Rows of bytes times numbers in groups, in tiles (AMX): the bits of the products in vectors, on every x86-64 that has
 these. Where there are no tiles, test/amx executes them."""
 
+import itertools
 import os
 import platform
 import subprocess
@@ -62,8 +63,10 @@ def rows_of(count: int, depth: int) -> np.ndarray:
 SHAPES = [(64, 2048, 32), (200, 96, 16), (16, 256, 128), (32, 512, 256), (48, 320, 64)]
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
-@pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
+@pytest.mark.parametrize(
+    ("bits", "zeros"),
+    [*itertools.product([2, 4, 8], ["none", "packed", "floats"]), (5, "none"), (6, "none")],
+)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_bits_of_vectors(tmp_path: Path, bits: int, zeros: str, shape: tuple[int, int, int]) -> None:
     model, _ = nbits("n", *shape, bits, zeros)

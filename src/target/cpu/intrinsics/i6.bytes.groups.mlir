@@ -348,40 +348,22 @@ func.func private @i6.dot.sdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vect
   return %next : vector<4xi32>
 }
 
-// Sums of two products do not fit 16 bits, so bytes of even and of odd places are multiplied as numbers of 16 bits.
+// Sums of two products fit 16 bits, those of the four sets of a unit do not: so each set is added to 32 bits at once.
 func.func private @i6.dot.pairs.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
     attributes {tile.features = ["avx2"]} {
-  %eight = arith.constant dense<8> : vector<16xi16>
-  %low = arith.constant dense<255> : vector<16xi16>
-  %x = vector.bitcast %a : vector<32xi8> to vector<16xi16>
-  %y = vector.bitcast %b : vector<32xi8> to vector<16xi16>
-  %x_even = arith.andi %x, %low : vector<16xi16>
-  %x_odd = arith.shrui %x, %eight : vector<16xi16>
-  %y_high = arith.shli %y, %eight : vector<16xi16>
-  %y_even = arith.shrsi %y_high, %eight : vector<16xi16>
-  %y_odd = arith.shrsi %y, %eight : vector<16xi16>
-  %evens = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%x_even, %y_even) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
-  %odds = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%x_odd, %y_odd) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
-  %both = arith.addi %evens, %odds : vector<8xi32>
-  %next = arith.addi %sums, %both : vector<8xi32>
+  %ones = arith.constant dense<1> : vector<16xi16>
+  %pairs = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%a, %b) : (vector<32xi8>, vector<32xi8>) -> vector<16xi16>
+  %fours = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%pairs, %ones) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  %next = arith.addi %sums, %fours : vector<8xi32>
   return %next : vector<8xi32>
 }
 
 func.func private @i6.dot.pairs.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
     attributes {tile.features = ["avx2"]} {
-  %eight = arith.constant dense<8> : vector<8xi16>
-  %low = arith.constant dense<255> : vector<8xi16>
-  %x = vector.bitcast %a : vector<16xi8> to vector<8xi16>
-  %y = vector.bitcast %b : vector<16xi8> to vector<8xi16>
-  %x_even = arith.andi %x, %low : vector<8xi16>
-  %x_odd = arith.shrui %x, %eight : vector<8xi16>
-  %y_high = arith.shli %y, %eight : vector<8xi16>
-  %y_even = arith.shrsi %y_high, %eight : vector<8xi16>
-  %y_odd = arith.shrsi %y, %eight : vector<8xi16>
-  %evens = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%x_even, %y_even) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
-  %odds = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%x_odd, %y_odd) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
-  %both = arith.addi %evens, %odds : vector<4xi32>
-  %next = arith.addi %sums, %both : vector<4xi32>
+  %ones = arith.constant dense<1> : vector<8xi16>
+  %pairs = llvm.call_intrinsic "llvm.x86.ssse3.pmadd.ub.sw.128"(%a, %b) : (vector<16xi8>, vector<16xi8>) -> vector<8xi16>
+  %fours = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%pairs, %ones) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
+  %next = arith.addi %sums, %fours : vector<4xi32>
   return %next : vector<4xi32>
 }
 
