@@ -11,7 +11,7 @@ import perpend
 import pytest
 from cli.tool import BUILD
 from conformance.onnx_foreign import missing
-from python.test_accelerators import RANDOM, expect, floats, model_of, node
+from python.test_accelerators import expect, floats, model_of, node
 
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
 
@@ -127,30 +127,35 @@ def test_large_weights_come_in_chunks(rows: int, extent: int, columns: int, tran
     assert all(core["units"]["MX"]["busy"] for core in cores[1:])
 
 
-@pytest.mark.parametrize("columns", [192, 200])
-def test_small_constants_come_together(columns: int, tmp_path: Path) -> None:
-    """Factors of columns are less than a copy is worth, but lie side by side: one copy has those of several steps, and
-    only the first step reads its own from DDR."""
-    rows, layers = 64, 6
-    x = floats(rows, columns).astype(np.float16)
-    constants, nodes = {}, []
-    for layer in range(layers):
-        constants[f"w{layer}"] = (floats(columns, columns) / 16).astype(np.float16)
-        constants[f"s{layer}"] = RANDOM.uniform(0.5, 1.5, columns).astype(np.float16)
-        constants[f"b{layer}"] = floats(columns).astype(np.float16)
-        before, result = f"r{layer - 1}" if layer else "x", f"r{layer}" if layer + 1 < layers else "y"
-        nodes.append(node("MatMul", f"{before} w{layer}", f"p{layer}"))
-        nodes += [node("Mul", f"p{layer} s{layer}", f"m{layer}"), node("Add", f"m{layer} b{layer}", f"a{layer}")]
-        nodes.append(node("Relu", f"a{layer}", result))
-    model = model_of(nodes, {"x": x}, constants)
-    (wanted,), (got,) = perpend.import_model(model).evaluate(x), perpend.compile(model, target="quoin:c8")(x)
-    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=1e-2, atol=1e-2)
+@pytest.mark.parametrize("channels", [192, 200])
+def test_small_constants_come_together(channels: int, tmp_path: Path) -> None:
+    """Scales and shifts of channels are less than a copy is worth, but lie side by side: one copy has those of several
+    steps, and only the first step reads its own from DDR."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(3)
+    modules = []
+    for _ in range(6):
+        norm = torch.nn.BatchNorm2d(channels)
+        for values in (norm.weight.data, norm.running_var):
+            values.uniform_(0.5, 1.5)
+        for values in (norm.bias.data, norm.running_mean):
+            values.normal_()
+        modules += [torch.nn.Conv2d(channels, channels, 1, bias=False), norm, torch.nn.ReLU()]
+    net, x = torch.nn.Sequential(*modules).half().eval(), torch.randn(1, channels, 8, 8).half()
+    (got,) = perpend.compile(net, example_inputs=(x,), target="quoin:c8")(x.numpy())
     path, report = tmp_path / "program.qn", tmp_path / "report.json"
-    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
+    perpend.import_model(net, example_inputs=(x,)).compile(str(path), {"target": "quoin:c8"})
+    with torch.no_grad():
+        wanted = net.float()(x.float()).numpy()
+    np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=1e-2, atol=1e-2)
     run = subprocess.run([BUILD / "bin" / "quoin-verify", path], capture_output=True, text=True, timeout=120)
     assert run.stdout == "verified\n", run.stderr
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], capture_output=True, text=True, check=True).stdout
+    factors = [line for line in text.splitlines() if "ld.1d f32" in line]
+    from_ddr = [line for line in factors if "DDR[" in line]
+    assert len(from_ddr) <= 2 * 8 < len(factors), (from_ddr, len(factors))  # of the first step, by eight cores
     command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
-    first = x.nbytes // 8 + constants["w0"].nbytes + 2 * 4 * columns
+    first = x.numel() * 2 + channels * channels * 2 + 2 * 4 * channels
     assert max(read[1:]) <= 1.1 * first, read
