@@ -123,7 +123,8 @@ def llama_engine(path: str, work: Work, threads: int, cache_type: str) -> Callab
 def memory_reader(library: str, count: int) -> Callable[[], Arrays]:
     read: Any = ctypes.CDLL(library).read_memory
     read.argtypes, read.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_uint64
-    memory = mmap.mmap(-1, (count + LARGE_PAGE - 1) // LARGE_PAGE * LARGE_PAGE)
+    size = (count + LARGE_PAGE - 1) // LARGE_PAGE * LARGE_PAGE
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     data = np.frombuffer(memory, np.uint8)
     data[:] = 1
