@@ -101,6 +101,15 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphSimplify());
 }
 
+/// Whether results lie where operands did that are read no later.
+static bool sharesPlaces(const target::Machine &machine) {
+  const StringRef name = StringRef(machine.name).split(':').first;
+  return machine.takes(target::sharingDecision) &&
+         llvm::any_of(target::accelerators(), [&](const target::Accelerator *each) {
+           return each->name == name && llvm::is_contained(each->decisions, target::sharingDecision);
+         });
+}
+
 static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   const bool isNarrow = context.optLevel != 1 && context.target.hasUnit(target::productUnit);
   if (context.optLevel > 0) {
@@ -119,8 +128,8 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphScheduleUpdates());
   if (context.optLevel >= 2 && !context.target.mainMemories.empty() && context.target.takes(target::partsDecision)) {
     const target::Memory &near = context.target.mainMemories.front();
-    passes.addPass(
-        graph::createGraphSplitBatches({static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0}));
+    passes.addPass(graph::createGraphSplitBatches(
+        {static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0, sharesPlaces(context.target)}));
   }
 }
 

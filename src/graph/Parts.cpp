@@ -161,6 +161,42 @@ bool DividedKernels::readsSome(OpOperand &operand) {
   return most < tensorTypeOf(argument).getNumElements();
 }
 
+/// Whether each element of an operator's result needs of this operand the element with the same indices, or of the last
+/// dimension any.
+static bool keepsRows(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  auto flow = dyn_cast<DimensionFlowInterface>(op);
+  auto element = dyn_cast<ElementInterface>(op);
+  if (!flow || !element || element.needsStoredOperands() || element.looksForElements())
+    return false;
+  const auto rank = static_cast<unsigned>(shapeOf(operand.get()).size());
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (std::optional<unsigned> next = flow.followingDim(operand, dim);
+        next != dim && (next || dim + 1 != rank || !isa<ReductionInterface>(op)))
+      return false;
+  return true;
+}
+
+bool DividedKernels::mayOverwrite(OpOperand &operand) {
+  func::FuncOp kernel = graph::kernelOf(operand.getOwner());
+  if (!kernel || kernel.getNumResults() != 1)
+    return false;
+  Value argument = kernel.getArgument(operand.getOperandNumber());
+  if (argument.getType() != kernel.getResultTypes().front())
+    return false;
+  llvm::SetVector<Value> values; // that depend on it
+  values.insert(argument);
+  for (size_t next = 0; next < values.size(); ++next)
+    for (OpOperand &use : values[next].getUses()) {
+      if (use.getOwner()->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (!keepsRows(use))
+        return false;
+      values.insert(use.getOwner()->result_begin(), use.getOwner()->result_end());
+    }
+  return true;
+}
+
 void DividedKernels::runPart(Operation *copy, Operation *call, int64_t rows) {
   func::FuncOp kernel = graph::kernelOf(call), &part = made[{kernel, rows}];
   if (!part)

@@ -43,6 +43,9 @@ public:
   /// Whether all parts together read fewer elements of an operand than it has, such as rows of a table that each looks
   /// up.
   bool readsSome(mlir::OpOperand &operand);
+  /// Whether the only result of a call may lie where this operand does, which nobody reads any more: each element, or
+  /// each row of the last dimension, depends on the same one of the operand.
+  bool mayOverwrite(mlir::OpOperand &operand);
   /// Lets a copy of `call` run the kernel for so many indices.
   void runPart(mlir::Operation *copy, mlir::Operation *call, int64_t rows);
 

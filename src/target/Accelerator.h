@@ -23,6 +23,9 @@ inline constexpr llvm::StringLiteral windowUnit = "windows";
 /// A unit that computes nests of loops around one value; all else is left to a slow core.
 inline constexpr llvm::StringLiteral nestUnit = "nests";
 
+/// A decision: results lie where operands did that are read no later.
+inline constexpr llvm::StringLiteral sharingDecision = "sharing";
+
 struct Accelerator {
   llvm::StringRef name;                               ///< of its targets, before the colon: "quoin:t1"
   llvm::ArrayRef<llvm::StringLiteral> configurations; ///< behind it

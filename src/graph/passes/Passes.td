@@ -77,7 +77,8 @@ def GraphSplitBatches : Pass<"graph-split-batches", "::mlir::ModuleOp"> {
   let options = [
     Option<"nearBytes", "near-bytes", "int64_t", "0", "What the near memory holds; 0: the machine has none, or one without end">,
     Option<"lineBytes", "line-bytes", "int64_t", "64", "Parts of a value begin at multiples of this">,
-    Option<"launchBytes", "launch-bytes", "int64_t", "0", "As many bytes move to and from the far memory while a kernel starts and ends">
+    Option<"launchBytes", "launch-bytes", "int64_t", "0", "As many bytes move to and from the far memory while a kernel starts and ends">,
+    Option<"overwrites", "overwrites", "bool", "false", "Whether results may lie where operands did that are read no later">
   ];
 }
 

@@ -7,7 +7,8 @@
 //
 // Runs behind fusion, because kernels are what values go between. A chain is cut into groups, and each group's batch
 // into parts, by dynamic programming: the fewest bytes to and from far memory, where weights are read again for each
-// part, and a launch counts as the option launch-bytes (docs/decisions/0072-batches-in-parts.md).
+// part, and a launch counts as the option launch-bytes (docs/decisions/0072-batches-in-parts.md). Values that near
+// memory does not hold while other members run go to far memory and back.
 //
 //   %b = call_kernel @f(%a) : [16, m]        %a0 = slice %a [0] {in_place}   %b0 = call_kernel @f8(%a0) : [8, m]
 //   %c = call_kernel @g(%b) : [16, m]   =>   %c0 = call_kernel @g8(%b0)      … the same of rows 8 to 15 …
@@ -176,6 +177,7 @@ private:
     int64_t bytes = 0;
     int def = -1;
     SmallVector<int> readers; ///< `count`: others
+    bool isOver = false;      ///< it may lie where an operand did, up to the member that makes it
     int last() const { return readers.empty() ? def : readers.back(); }
   };
 
@@ -191,6 +193,20 @@ private:
   };
 
   int64_t rowsOf(int64_t parts) const { return llvm::divideCeil(chain.rows, parts); }
+
+  /// Whether the member that makes a value reads one that may lie there, for the last time.
+  bool overwrites(Operation *op) {
+    return options.overwrites && DividedKernels::isCall(op) &&
+           llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+             Value origin = originOf(operand.get());
+             SmallVector<int> readers;
+             if (!chain.contains(origin) || bytesOf(origin) != bytesOf(operand.get()) || !kernels.mayOverwrite(operand))
+               return false;
+             collectReaders(origin, readers);
+             const int number = static_cast<int>(chain.numbers.lookup(op));
+             return llvm::all_of(readers, [&](int reader) { return reader <= number; });
+           });
+  }
 
   /// The members that read a value, directly or in its memory.
   void collectReaders(Value value, SmallVector<int> &readers) {
@@ -218,6 +234,8 @@ private:
           outer.insert(operand.get());
       for (Value result : op->getResults())
         addValue(result, number);
+      if (op->getNumResults() == 1)
+        values.back().isOver = overwrites(op);
     }
     for (Value value : outer)
       addValue(value, -1);
@@ -244,20 +262,22 @@ private:
   /// False: near memory does not hold what lies between the members of this group, nor of a larger one.
   bool visit(Group group) {
     const bool isAlone = group.end == group.first + 1 && group.parts == 1;
-    if (!isAlone && peakOf(group, false, false) > options.nearBytes)
+    if (!isAlone && !spilledBy(group, false, false))
       return false;
     for (bool isNear : {false, true})
       for (bool staysNear : {false, true}) {
         const Best &before = best[isNear][group.first];
         const bool isPlain = isAlone && !isNear && !staysNear;
-        if (before.bytes == tooMuch || (staysNear && group.end == count) ||
-            (!isPlain && peakOf(group, isNear, staysNear) > options.nearBytes))
+        if (before.bytes == tooMuch || (staysNear && group.end == count))
+          continue;
+        const std::optional<int64_t> spilled = isPlain ? 0 : spilledBy(group, isNear, staysNear);
+        if (!spilled)
           continue;
         Best &known = best[staysNear][group.end];
         int64_t bytes = movedBy(group, isNear, staysNear);
-        if (bytes == tooMuch || before.bytes + bytes >= known.bytes)
+        if (bytes == tooMuch || before.bytes + bytes + *spilled >= known.bytes)
           continue;
-        known = {before.bytes + bytes, {group.first, isNear}, group.parts};
+        known = {before.bytes + bytes + *spilled, {group.first, isNear}, group.parts};
       }
     return true;
   }
@@ -268,28 +288,67 @@ private:
   static bool isOutside(const Divided &value, const Group &group) {
     return value.def >= static_cast<int>(group.end) || value.last() < static_cast<int>(group.first);
   }
+  static bool isNearIn(const Divided &value, const Group &group, bool isNear, bool staysNear) {
+    return isWithin(value, group) ||
+           (!isOutside(value, group) && (isMade(value, group) ? staysNear : isNear && value.def >= 0));
+  }
   static bool isMade(const Divided &value, const Group &group) { return value.def >= static_cast<int>(group.first); }
 
-  /// The most bytes of near memory at a time. What kernels read as a whole passes through it, piece by piece.
-  int64_t peakOf(const Group &group, bool isNear, bool staysNear) const {
+  /// What must move to far memory and back so that near memory holds the rest, in bytes to and from it: values that
+  /// live while other members run. nullopt: it does not hold what one member touches. What kernels read as a whole
+  /// passes through it, piece by piece.
+  std::optional<int64_t> spilledBy(const Group &group, bool isNear, bool staysNear) const {
+    int64_t spilled = 0;
+    std::vector<bool> isFar(values.size());
+    while (true) {
+      const auto [most, number] = peakOf(group, isNear, staysNear, isFar);
+      if (most <= options.nearBytes)
+        return spilled;
+      std::optional<size_t> best;
+      int64_t least = tooMuch;
+      for (auto [index, value] : llvm::enumerate(values)) {
+        const auto at = static_cast<int>(number);
+        const int64_t moved = value.bytes * static_cast<int64_t>(1 + value.readers.size());
+        if (!isFar[index] && isNearIn(value, group, isNear, staysNear) && value.def < at && at < value.last() &&
+            !llvm::is_contained(value.readers, at) && moved < least) {
+          best = index;
+          least = moved;
+        }
+      }
+      if (!best)
+        return std::nullopt;
+      isFar[*best] = true;
+      spilled += least;
+    }
+  }
+
+  /// The most bytes of near memory at a time, and the member that runs then.
+  std::pair<int64_t, unsigned> peakOf(const Group &group, bool isNear, bool staysNear,
+                                      const std::vector<bool> &isFar) const {
     SmallVector<int64_t> changes(group.end - group.first + 1);
     int64_t resident = 0, most = 0, now = 0;
-    for (const Divided &value : values) {
-      if (isOutside(value, group))
+    unsigned at = group.first;
+    for (auto [index, value] : llvm::enumerate(values)) {
+      if (isOutside(value, group) || isFar[index])
         continue;
       if (isWithin(value, group)) {
         const int64_t bytes = value.bytes / chain.rows * rowsOf(group.parts);
-        changes[value.def - group.first] += bytes;
-        changes[value.last() + 1 - group.first] -= bytes;
+        const int end = std::max(value.last() + 1, value.def + 1);
+        const int begin = value.isOver ? std::min(value.def + 1, end) : value.def;
+        changes[begin - group.first] += bytes;
+        changes[end - group.first] -= bytes;
       } else if (isMade(value, group) ? staysNear : isNear && value.def >= 0) {
         resident += value.bytes;
       }
     }
     for (unsigned number = group.first; number < group.end; ++number) {
       now += changes[number - group.first];
-      most = std::max(most, now + std::min(wholeBytes[number], options.nearBytes / 4));
+      if (const int64_t bytes = now + std::min(wholeBytes[number], options.nearBytes / 4); bytes > most) {
+        most = bytes;
+        at = number;
+      }
     }
-    return most + resident;
+    return {most + resident, at};
   }
 
   /// To and from far memory. Parts that would begin inside a line are refused.
@@ -401,7 +460,7 @@ struct SplitBatches : perpend::graph::impl::GraphSplitBatchesBase<SplitBatches> 
   void runOnOperation() override {
     if (!nearBytes)
       return;
-    const GraphSplitBatchesOptions options{nearBytes, lineBytes, launchBytes};
+    const GraphSplitBatchesOptions options{nearBytes, lineBytes, launchBytes, overwrites};
     DividedKernels kernels;
     for (func::FuncOp main : entriesOf(getOperation()))
       for (const Chain &chain : ChainFinder(kernels).find(main.getBody().front()))
