@@ -4,6 +4,7 @@
 // on their own.
 #include "Errors.h"
 #include "include/perpend_template.h"
+#include "library/Utf8.h"
 #include "llm/Sequence.h"
 #include <cstdlib>
 #include <cstring>
@@ -30,6 +31,13 @@ static perpend_value listValue(uint32_t kind, const perpend_value *items, size_t
 /// The spelling of a token; nothing if there is none.
 static perpend_value spelling(const perpend_llm &llm, int32_t token) {
   return textValue(token < 0 ? perpend_string{"", 0} : perpend_tokenizer_token(llm.tokenizer, token));
+}
+
+static bool isUtf8(perpend_string text) {
+  for (int64_t position = 0; position < text.sizeBytes;)
+    if (library::decode(text.data, text.sizeBytes, position) >= library::invalidByte)
+      return false;
+  return true;
 }
 
 static perpend_status render(const perpend_llm &llm, const perpend_value *messages, int32_t count,
@@ -64,10 +72,10 @@ static perpend_status checkTemplate(const perpend_llm &llm) {
   if (llm.refusal.data)
     return fail(PERPEND_INVALID_ARGUMENT,
                 "the model's chat template cannot be used: %.*s; hint: without it, the model "
-                "continues a text",
+                "continues a text (perpend llm run --raw --prompt TEXT)",
                 static_cast<int>(llm.refusal.sizeBytes), llm.refusal.data);
   return fail(PERPEND_INVALID_ARGUMENT, "the checkpoint has no chat template; hint: without one, the model continues a "
-                                        "text");
+                                        "text (perpend llm run --prompt TEXT)");
 }
 
 // A code point that is no character.
@@ -169,6 +177,12 @@ perpend_status perpend_llm_render(const perpend_llm *llm, const perpend_llm_mess
     return failAllocation(count * static_cast<int64_t>((perMessage + 1) * sizeof(perpend_value)));
   perpend_value *pairs = values + count;
   for (int32_t i = 0; i < count; ++i, pairs += perMessage) {
+    if (!isUtf8(messages[i].content)) {
+      free(values);
+      return fail(PERPEND_INVALID_ARGUMENT,
+                  "conversation: a message of '%.*s' is not UTF-8; hint: convert it, for example with iconv",
+                  static_cast<int>(messages[i].role.sizeBytes), messages[i].role.data);
+    }
     pairs[0] = textValue("role");
     pairs[1] = textValue(messages[i].role);
     pairs[2] = textValue("content");

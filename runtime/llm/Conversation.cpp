@@ -19,39 +19,43 @@ static perpend_string textOf(Role role) {
   return texts[static_cast<uint32_t>(role)];
 }
 
-/// A user's oldest turn and the answer. False: there is none but the latest turn.
-bool Conversation::forgetTurn() {
-  const size_t first = turns.size() && turns[0].role == Role::System ? 1 : 0, last = first + 2;
-  if (turns.size() <= last)
-    return false;
-  const uint64_t begin = first ? turns[0].end : 0, size = turns[last - 1].end - begin;
+/// The oldest ones, each a user's turn or an answer.
+void Conversation::forgetTurns(size_t count) {
+  const size_t first = firstTurn(), last = first + count;
+  const uint64_t begin = endOf(first), size = endOf(last) - begin;
   memmove(bytes.data() + begin, bytes.data() + begin + size, bytes.size() - static_cast<size_t>(begin + size));
   bytes.resize(bytes.size() - static_cast<size_t>(size));
   for (size_t i = last; i < turns.size(); ++i)
-    turns[i - 2] = {turns[i].role, 0, turns[i].end - size};
-  turns.resize(turns.size() - 2);
-  return true;
+    turns[i - count] = {turns[i].role, 0, turns[i].end - size};
+  turns.resize(turns.size() - count);
 }
 
 bool Conversation::set(perpend_llm_sequence *sequence, int64_t mostTokens) {
-  for (int forgotten = 0;; ++forgotten) {
+  for (size_t forgotten = 0;; forgotten += 2) {
     messages.clear();
-    size_t begin = 0;
-    for (size_t i = 0; i < turns.size() && !memory.failed; begin = static_cast<size_t>(turns[i++].end))
-      messages.push({textOf(turns[i].role), {bytes.data() + begin, static_cast<int64_t>(turns[i].end - begin)}});
+    for (size_t i = 0; i < turns.size() && !memory.failed; ++i)
+      if (i < firstTurn() || i >= firstTurn() + forgotten)
+        messages.push(
+            {textOf(turns[i].role), {bytes.data() + endOf(i), static_cast<int64_t>(turns[i].end - endOf(i))}});
     if (memory.failed)
       return complain("no memory for the conversation");
     int64_t count = 0;
     const perpend_status status =
         perpend_llm_sequence_set_chat(sequence, messages.data(), static_cast<int32_t>(messages.size()));
     perpend_llm_sequence_tokens(sequence, nullptr, &count, nullptr);
-    if ((status || count > mostTokens) && forgetTurn()) {
+    if ((status || count > mostTokens) && hasOlderTurns(forgotten)) {
       mostTokens = forgotten ? mostTokens : mostTokens / 3 * 2; // so that not each of the next turns forgets, too
       continue;
     }
-    if (forgotten && !status)
-      fprintf(stderr, "note: the context is full: forgotten turns: %d\n", forgotten);
-    return check(status);
+    if (status) {
+      turns.resize(turns.size() - 1);
+      bytes.resize(static_cast<size_t>(endOf(turns.size())));
+      return check(status);
+    }
+    forgetTurns(forgotten);
+    if (forgotten)
+      fprintf(stderr, "note: the context is full: forgotten turns: %d\n", static_cast<int>(forgotten / 2));
+    return true;
   }
 }
 

@@ -16,7 +16,8 @@ public:
   void add(Role role, const char *text, size_t size);
   bool isEmpty() const { return !turns.size(); }
   // The sequence's text becomes the conversation, of at most so many tokens: the oldest turns are forgotten where it
-  // has more, except for the latest turn and what the system said. False: printed, as below.
+  // has more, except for the latest turn and what the system said. False: printed, as below, and the conversation is
+  // without its latest turn, which cannot be said.
   bool set(perpend_llm_sequence *sequence, int64_t mostTokens);
 
   // Reads turns, tokens and cache; without such a file, all stays empty.
@@ -32,7 +33,10 @@ private:
     uint32_t reserved;
     uint64_t end; // of its text
   };
-  bool forgetTurn();
+  bool hasOlderTurns(size_t forgotten) const { return turns.size() > firstTurn() + forgotten + 2; }
+  void forgetTurns(size_t count);
+  size_t firstTurn() const { return turns.size() && turns[0].role == Role::System ? 1 : 0; }
+  uint64_t endOf(size_t turnCount) const { return turnCount ? turns[turnCount - 1].end : 0; }
   bool read(const char *path, const char *data, size_t size, perpend_llm_sequence *sequence);
 
   tokenizer::Memory memory;

@@ -1,6 +1,7 @@
 // Runs a language model in a terminal or a pipe. Standard output has what the model says and nothing else.
 #include "llm/Program.h"
 #include "llm/Conversation.h"
+#include "llm/LanguageModel.h"
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -201,6 +202,7 @@ public:
   perpend_sampler_options sampler = PERPEND_SAMPLER_DEFAULTS;
   perpend_llm *llm = nullptr;
   perpend_llm_sequence *sequence = nullptr;
+  bool endsLine = false; // what was printed
 
 private:
   bool readPrinted(int64_t count, tokenizer::Array<char> &text) const;
@@ -310,8 +312,10 @@ bool Program::print(tokenizer::Array<char> *answer) {
     if (!check(perpend_llm_sequence_next(sequence, &piece)))
       return false;
     const auto size = static_cast<size_t>(piece.text.sizeBytes);
-    if (size && (fwrite(piece.text.data, 1, size, stdout) != size || fflush(stdout)))
-      return complain("cannot write the output: %s", strerror(errno));
+    if (size && (fwrite(piece.text.data, 1, size, stdout) != size || fflush(stdout))) // EPIPE: nobody reads on
+      return errno == EPIPE ? false : complain("cannot write the output: %s", strerror(errno));
+    if (size)
+      endsLine = piece.text.data[size - 1] == '\n';
     if (answer)
       answer->append(piece.text.data, size);
   }
@@ -322,7 +326,8 @@ bool Program::print(tokenizer::Array<char> *answer) {
 /// The prompt follows what was said before.
 bool setPrompt(Program &program, Conversation &conversation, perpend_string prompt) {
   const ProgramOptions &options = program.options;
-  if (options.isRaw || (!options.system && !perpend_llm_has_template(program.llm))) {
+  const bool hasTemplate = perpend_llm_has_template(program.llm) || program.llm->refusal.data; // maybe not a usable one
+  if (options.isRaw || (!options.system && !hasTemplate)) {
     if (!conversation.isEmpty())
       return complain("--raw: the session is a conversation; hint: leave --raw out, or name another file");
     return program.tokenCount() ? program.add(prompt)
@@ -364,6 +369,8 @@ bool generate(perpend_model *model, const ProgramOptions &options) {
       readsInput ? perpend_string{input.data(), static_cast<int64_t>(input.size())} : textOf(given);
   if (!setPrompt(program, conversation, prompt) || !program.print(options.session ? &answer : nullptr))
     return false;
+  if (isatty(STDOUT_FILENO) && !program.endsLine)
+    putchar('\n');
   if (memory.failed)
     return complain("no memory for the text");
   return program.finishTurn(conversation, answer);
@@ -377,6 +384,7 @@ bool converse(perpend_model *model, const ProgramOptions &options) {
   if (!program.open(model, conversation) || !program.hasTurns(conversation))
     return false;
   const bool isTerminal = isatty(STDIN_FILENO);
+  bool isGood = true;
   while (true) {
     if (isTerminal)
       fputs("> ", stderr);
@@ -387,7 +395,13 @@ bool converse(perpend_model *model, const ProgramOptions &options) {
     conversation.add(Role::User, line.data(), line.size());
     answer.clear();
     const Interruptions interruptions(isTerminal);
-    if (!conversation.set(program.sequence, program.mostTokens()) || !program.print(&answer))
+    if (!conversation.set(program.sequence, program.mostTokens())) {
+      if (!perpend_llm_has_template(program.llm))
+        return false;
+      isGood = isTerminal; // where somebody has read it
+      continue;
+    }
+    if (!program.print(&answer))
       return false;
     if (memory.failed)
       return complain("no memory for the conversation");
@@ -398,7 +412,7 @@ bool converse(perpend_model *model, const ProgramOptions &options) {
   }
   if (isTerminal)
     fputc('\n', stderr);
-  return true;
+  return isGood;
 }
 
 } // namespace perpend::llm

@@ -1,5 +1,6 @@
 //===- Link.cpp - Shared libraries and executables ------------------------===//
 #include "target/Link.h"
+#include "support/WriteFile.h"
 #include "target/LibcStub.h"
 #include "target/LinkBare.h"
 #include "target/LinkWasm.h"
@@ -43,6 +44,12 @@ Arguments commonArguments(const LinkRequest &request, const Architecture &archit
   return arguments;
 }
 
+/// A library has no first instruction: started as a program, it would end in a segmentation fault.
+std::error_code takeExecution(StringRef path) {
+  ErrorOr<sys::fs::perms> permissions = sys::fs::getPermissions(path);
+  return permissions ? sys::fs::setPermissions(path, *permissions & ~sys::fs::all_exe) : permissions.getError();
+}
+
 /// Links into the scratch directory first.
 Error finish(Arguments arguments, const LinkRequest &request, const Architecture &architecture,
              const ScratchDirectory &scratch, bool isSharedLibrary) {
@@ -57,6 +64,9 @@ Error finish(Arguments arguments, const LinkRequest &request, const Architecture
     return error;
   if (Error error = sealArtifact(unfinished, isSharedLibrary))
     return error;
+  if (isSharedLibrary)
+    if (std::error_code reason = takeExecution(unfinished))
+      return support::cannotWrite(request.output, reason);
   return moveIntoPlace(unfinished, request.output);
 }
 

@@ -94,7 +94,7 @@ static llvm::Expected<std::string> fileIn(llvm::StringRef folder) {
       return path.str().str();
   }
   return refuse("'" + folder + "' has no tokenizer; expected tokenizer.json, tokenizer.model, vocab.json or vocab.txt",
-                "give the path of a file");
+                "one of these files has to be in the folder");
 }
 
 llvm::Expected<TableBytes> readTokenizer(llvm::StringRef bytes, llvm::StringRef path, const LoadOptions &options) {

@@ -140,5 +140,5 @@ def test_options_that_need_the_source_of_a_model(tmp_path: Path, tiny: Path) -> 
         for option in options:
             said = reject(command, "m.so", *option.split(), folder=tmp_path, code=USAGE_ERROR)
             name = "-O" if option == "-O1" else option.split()[0]
-            assert f"option '{name}' needs an .onnx or .mlir file, 'm.so' is compiled already\nhint: " in said
+            assert f"option '{name}' needs the model in its source form, 'm.so' is compiled already\nhint: " in said
         assert succeed(command, "m.so", *(["--time", 0] if command == "bench" else []), folder=tmp_path)

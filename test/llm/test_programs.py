@@ -391,7 +391,11 @@ def test_a_template_that_is_not_known(tmp_path: Path) -> None:
     done = perpend("llm", "compile", "model", "-o", "chat", folder=tmp_path)
     assert done.returncode == GOOD
     assert re.search(r"warning: the chat template \(tokenizer_config.json\) is not used: line 2: .*sing", done.stderr)
-    for action in (["run", "chat", "--prompt", "x", "--system", "y"], ["chat", "chat", "--system", "y"]):
+    for action in (
+        ["run", "chat", "--prompt", "x", "--system", "y"],
+        ["run", "chat", "--prompt", "x"],
+        ["chat", "chat", "--system", "y"],
+    ):
         done = subprocess.run(
             [str(PERPEND), "llm", *action], input="Hi\n", capture_output=True, text=True, cwd=tmp_path
         )
@@ -489,10 +493,37 @@ def test_a_conversation_that_fills_the_context(made: tuple[Path, Any]) -> None:
     assert done.returncode == GOOD and done.stdout.count("\n") >= 9
     notes = r"(?:note: the context is full: forgotten turns: \d\n)+"
     assert re.fullmatch(notes, done.stderr), done.stderr
-    long = "Hello " * 200
-    done = subprocess.run(command, input=f"Hello\n{long}\n", capture_output=True, text=True, cwd=folder, timeout=300)
-    assert done.returncode == USER_ERROR
-    assert re.fullmatch(r"error: sequence: expected at most 128 tokens, .*, got \d+\nhint: .*\n", done.stderr)
+
+
+@pytest.mark.parametrize("wrong", ["Hello " * 200, "caf\udce9"])
+def test_a_turn_that_cannot_be_said(made: tuple[Path, Any], wrong: str) -> None:
+    """The conversation goes on without it, and has what was said before; a pipe's reader learns of it at the end."""
+    folder, _ = made
+    command = [str(PERPEND), "llm", "chat", "chat", "--temperature", "0", "--max-tokens", "12"]
+
+    def said(*lines: str) -> subprocess.CompletedProcess[bytes]:
+        text = "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
+        return subprocess.run(command, input=text, capture_output=True, cwd=folder, timeout=300)
+
+    done, expected = said("Hello there", wrong, "And now?"), said("Hello there", "And now?")
+    assert expected.returncode == GOOD and done.returncode == USER_ERROR
+    assert done.stdout == expected.stdout
+    reason = "sequence: expected at most 128 tokens, .*, got \\d+" if wrong.isascii() else "conversation: a message of 'user' is not UTF-8"
+    assert re.fullmatch(f"error: {reason}\nhint: .*\n", done.stderr.decode())
+
+
+def test_a_library_is_no_program(made: tuple[Path, Any]) -> None:
+    assert not os.access(made[0] / "chat", os.X_OK)
+
+
+def test_nobody_reads_on(made: tuple[Path, Any]) -> None:
+    folder, _ = made
+    command = [str(PERPEND), "llm", "run", "chat", "--prompt", "Hello there"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=folder, timeout=300)
+    os.close(writer)
+    assert done.returncode == USER_ERROR and done.stderr == b""
 
 
 @pytest.mark.parametrize("kind", ["q4_0", "q8_0", "bf16"])

@@ -94,7 +94,8 @@ static bool measure(const perpend_llm *llm, const BenchOptions &options, std::ve
 
 static std::pair<double, double> bestAndMedian(std::vector<double> values) {
   llvm::sort(values);
-  return {values.back(), values[values.size() / 2]};
+  const size_t half = values.size() / 2;
+  return {values.back(), values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2};
 }
 
 static bool writeJson(const BenchOptions &options, StringRef model, StringRef precision, ArrayRef<Lane> lanes) {

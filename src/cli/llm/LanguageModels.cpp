@@ -6,6 +6,8 @@
 #include "support/ZeroedMemory.h"
 #include "target/TargetInfo.h"
 
+#include "llvm/Support/Process.h"
+
 using namespace mlir;
 
 namespace perpend::cli {
@@ -68,6 +70,8 @@ ModelOwner loadLanguageModel(const LanguageModelSource &source, const OptionList
     return nullptr;
   if (*kind == ModelKind::Library)
     return list.checkCompiled(source.path) ? loadLibrary(source.path) : nullptr;
+  if (llvm::sys::Process::StandardErrIsDisplayed())
+    llvm::errs() << "compiling '" << source.path << "', each time anew; `perpend llm compile` keeps the result\n";
   const std::string library = folder.pathOf("model.so");
   if (!compileLanguageModel(source, options, ArtifactKind::SharedLibrary, library))
     return nullptr;
