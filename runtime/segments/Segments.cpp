@@ -229,8 +229,8 @@ bool mapRecord(perpend_segments &segments, uint32_t number, int file) {
       MAP_FAILED)
     return false;
 #ifdef MADV_HUGEPAGE
-  // What the system reads of the file then lies in pieces of 2 MB, which weights that are read once per run, in
-  // streams, arrive from faster. It is no error if the system or the file has no such pages.
+  // The system then keeps what it reads of the file in pieces of 2 MB. A run reads all weights one after the other, and
+  // does so faster from large pieces. It is no error if the system or the file has no such pages.
   madvise(address, bytes, MADV_HUGEPAGE);
 #endif
   const auto begin = reinterpret_cast<uintptr_t>(address);

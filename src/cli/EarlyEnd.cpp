@@ -102,7 +102,7 @@ static void runOutOfMemory() {
 }
 
 void endIfOutOfMemory() {
-  // The heap grows by 132 KB at least, so no allocation fails while twice that can be had.
+  // The heap grows by 132 KB at least, so no small allocation fails while twice that can be had.
   constexpr size_t smallest = size_t{1} << 18;
   void *probe = memoryLimit ? std::malloc(smallest) : nullptr;
   if (memoryLimit && !probe)

@@ -56,6 +56,13 @@ def test_every_memory_limit(tmp_path: Path, megabytes: int) -> None:
         assert files_of(tmp_path) == set()
 
 
+def test_memory_that_ends_in_an_operation(tmp_path: Path) -> None:
+    """MLIR does not check whether it has memory for an operation: two of five such compilations crashed."""
+    for _ in range(12):
+        message = reject("compile", DIGITS, "-o", "digits.so", "--max-mem", 14, folder=tmp_path)
+        assert message.startswith("error: more than 14 MB of memory are needed, the limit of --max-mem\nhint: ")
+
+
 def limit_threads() -> None:
     """No thread begins: each would have a stack larger than the memory that the process may have."""
     resource.setrlimit(resource.RLIMIT_AS, (1 << 38, resource.RLIM_INFINITY))

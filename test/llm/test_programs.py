@@ -508,7 +508,11 @@ def test_a_turn_that_cannot_be_said(made: tuple[Path, Any], wrong: str) -> None:
     done, expected = said("Hello there", wrong, "And now?"), said("Hello there", "And now?")
     assert expected.returncode == GOOD and done.returncode == USER_ERROR
     assert done.stdout == expected.stdout
-    reason = "sequence: expected at most 128 tokens, .*, got \\d+" if wrong.isascii() else "conversation: a message of 'user' is not UTF-8"
+    reason = (
+        "sequence: expected at most 128 tokens, .*, got \\d+"
+        if wrong.isascii()
+        else "conversation: a message of 'user' is not UTF-8"
+    )
     assert re.fullmatch(f"error: {reason}\nhint: .*\n", done.stderr.decode())
 
 

@@ -148,7 +148,8 @@ def test_programs_with_borders_are_verified(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("channels", "width", "name"), [(3, 187, "large"), (3, 187, "same"), (1, 541, "both")])
 def test_cores_share_an_image_with_a_border(channels: int, width: int, name: str, tmp_path: Path) -> None:
-    """Of few channels, it is a copy, whose rows begin at lines: otherwise two cores would write to one line."""
+    """Of few channels, it is a copy. Its rows end within lines, so that cores write the first ones of their parts when
+    the others are done."""
     x = RANDOM.standard_normal((1, channels, 48, width)).astype(np.float16)
     w = (0.2 * floats(16, channels, *WINDOWS[name]["kernel_shape"])).astype(np.float16)
     model = model_of([node("Conv", "x w", "c", **WINDOWS[name]), node("Relu", "c")], {"x": x}, {"w": w})
@@ -161,3 +162,18 @@ def test_cores_share_an_image_with_a_border(channels: int, width: int, name: str
     subprocess.run([BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"], check=True, timeout=120)
     read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
     assert min(read[1:]) > x.nbytes // 16, read
+
+
+@pytest.mark.parametrize("rows", [19, 25, 50, 57])
+def test_cores_share_rows_without_a_border(rows: int, tmp_path: Path) -> None:
+    """Numbers of rows that do not divide evenly; the rows of one channel begin where those of another end."""
+    x = RANDOM.standard_normal((1, 8, 2 * rows + 1, 375)).astype(np.float16)
+    model = model_of([node("MaxPool", "x", kernel_shape=[2, 2], strides=[2, 2])], {"x": x})
+    (wanted,), (got,) = perpend.import_model(model).evaluate(x), perpend.compile(model, target="quoin:c8")(x)
+    np.testing.assert_array_equal(got, wanted)
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
+    run = subprocess.run([BUILD / "bin" / "quoin-verify", path], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "verified\n", run.stderr
+    subprocess.run([BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"], check=True, timeout=120)
+    assert all(core["units"]["ST"]["busy"] for core in json.loads(report.read_text())["cores"])

@@ -33,7 +33,7 @@ struct Arena {
   Spot spot;
   uint64_t bytes = 0;
   int64_t first = 0, last = 0;
-  bool mayBeNear = false; ///< only kernels touch it, or it is
+  bool mayBeNear = false; ///< only kernels touch it, or it is in near memory already
 };
 
 /// A value of main.

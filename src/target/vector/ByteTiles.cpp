@@ -101,6 +101,8 @@ private:
   void emitWhole(const Part &part, Value row, Value vector);
   void emitFewer(const Part &part, Value row, Value height, Value vector);
   void emitPrefetch(const Part &part, Value row);
+  /// Of a buffer with so many words in a unit.
+  void emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofUnit);
 
   static constexpr int64_t alignment = 64;
 
@@ -297,16 +299,22 @@ void ByteTileEmitter::emitFewer(const Part &part, Value row, Value height, Value
 
 /// Prefetches a share of the next part, or of what follows the last one: the next panel.
 void ByteTileEmitter::emitPrefetch(const Part &part, Value row) {
-  int64_t inLine = target.lineBytes() / bytesOfWord, ofPart = this->part * steps.words / planes() * columnsOfUnit();
+  emitPrefetch(part, row, arguments.words, columnsOfUnit());
+  if (groups.upper)
+    emitPrefetch(part, row, arguments.upper, columns());
+}
+
+void ByteTileEmitter::emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofUnit) {
+  const int64_t inLine = target.lineBytes() / bytesOfWord, ofPart = this->part * steps.words / planes() * ofUnit;
   auto divideUp = [&](Value a, Value b) -> Value {
     return builder.create<arith::DivUIOp>(add(a, builder.create<arith::SubIOp>(b, constant(1))), b);
   };
   Value count = divideUp(arguments.count, constant(tiles.rows));
   Value lines = divideUp(constant(llvm::divideCeil(ofPart, inLine)), count);
   Value before = multiply(builder.create<arith::DivUIOp>(row, constant(tiles.rows)), lines);
-  Value next = offset(arguments.words.base, add(part.first, this->part), arguments.words.outerStride);
+  Value next = offset(operand.base, add(part.first, this->part), operand.outerStride);
   emitLoop(constant(0), lines, 1, {}, [&](Value line, ValueRange) {
-    prefetch(arguments.words.buffer, offset(next, add(before, line), constant(inLine)), 0, inLine);
+    prefetch(operand.buffer, offset(next, add(before, line), constant(inLine)), 0, inLine);
     return Values();
   });
 }

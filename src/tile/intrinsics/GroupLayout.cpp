@@ -150,9 +150,10 @@ bool GroupReader::readPositions(Value shift, int64_t bits, int64_t words, SmallV
   positions.clear();
   const size_t last = block.iterators().size() - 1;
   for (int64_t place = 0; place < layout.perWord * words; ++place) {
-    std::pair<Value, int64_t> inUnit[] = {{block.iterators()[last], place % layout.perWord},
-                                          {block.iterators()[last - 1], place / layout.perWord}};
-    std::optional<int64_t> position = valueAt(shift, ArrayRef(inUnit).take_front(words > 1 ? 2 : 1));
+    SmallVector<std::pair<Value, int64_t>, 2> inUnit{{block.iterators()[last], place % layout.perWord}};
+    if (words > 1)
+      inUnit.emplace_back(block.iterators()[last - 1], place / layout.perWord);
+    std::optional<int64_t> position = valueAt(shift, inUnit);
     if (!position || *position % bits || *position >= layout.perWord * words * bits ||
         llvm::is_contained(positions, *position))
       return false;

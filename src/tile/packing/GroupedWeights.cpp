@@ -24,28 +24,25 @@ int64_t GroupedWeights::zeroShift(bool storesUnsigned) const {
                                                : 0;
 }
 
-template <typename Number> static bool areNumbersWithin(ArrayRef<char> bytes, double least, double most) {
-  constexpr size_t atOnce = 4096;
-  for (; !bytes.empty(); bytes = bytes.drop_front(std::min(atOnce, bytes.size()))) {
-    Number lowest = std::numeric_limits<Number>::max(), highest = std::numeric_limits<Number>::min();
-    for (char byte : bytes.take_front(atOnce)) {
-      lowest = std::min(lowest, static_cast<Number>(byte));
-      highest = std::max(highest, static_cast<Number>(byte));
-    }
-    if (lowest < least || highest > most)
-      return false;
+template <typename Number> static std::pair<double, double> rangeOf(ArrayRef<char> bytes) {
+  Number least = std::numeric_limits<Number>::max(), most = std::numeric_limits<Number>::min();
+  for (char byte : bytes) {
+    least = std::min(least, static_cast<Number>(byte));
+    most = std::max(most, static_cast<Number>(byte));
   }
-  return true;
+  return {least, most};
 }
 
 bool GroupedWeights::areWithin(double least, double most) const {
   auto constant = numbers.constant.getDefiningOp<graph::ConstantOp>();
   if (!constant)
     return false;
-  std::vector<char> storage;
-  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
-  return numbers.isUnsigned ? areNumbersWithin<uint8_t>(bytes, least, most)
-                            : areNumbersWithin<int8_t>(bytes, least, most);
+  if (!range) {
+    std::vector<char> storage;
+    ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+    range = numbers.isUnsigned ? rangeOf<uint8_t>(bytes) : rangeOf<int8_t>(bytes);
+  }
+  return range->first >= least && range->second <= most;
 }
 
 bool GroupedWeights::isNarrowed(const GroupLayout &layout) const {

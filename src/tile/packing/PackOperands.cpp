@@ -168,9 +168,9 @@ const Intrinsic *Packer::intrinsicFor(const GroupedWeights &weights, const Scale
   };
   const Intrinsic *best = nullptr;
   for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
-    if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights.fits(*intrinsic->groups) &&
-        intrinsic->groups->hasBytes() != isFloat && bool(intrinsic->groups->rowScale) == bool(left.scales) &&
-        (!best || bitsOf(*intrinsic) < bitsOf(*best)))
+    if (intrinsic->groups && intrinsic->groups->hasBytes() != isFloat &&
+        bool(intrinsic->groups->rowScale) == bool(left.scales) && (!best || bitsOf(*intrinsic) < bitsOf(*best)) &&
+        intrinsic->missingOn(target).empty() && weights.fits(*intrinsic->groups))
       best = intrinsic.get();
   return best;
 }

@@ -103,7 +103,8 @@ std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot
   return divisions;
 }
 
-/// Whether iterations write bytes that lie one behind the other, a line or more each, and those of loops around it do.
+/// Whether each iteration writes within bytes of its own, a line or more, which lie one behind the other; iterations of
+/// loops around it write behind all of these.
 static bool hasRows(const Nest &nest, unsigned loop) {
   const auto size = static_cast<int64_t>(sizeOf(nest.type));
   const int64_t stride = nest.store.strides[loop] * size, rows = stride * nest.loops[loop].extent;
@@ -129,13 +130,12 @@ std::optional<std::array<std::vector<Nest>, 2>> divisionInTurns(const Nest &nest
   if (!best || nest.loops[*best].extent < 2 * static_cast<int64_t>(cores))
     return std::nullopt;
   std::array<std::vector<Nest>, 2> turns;
-  for (const Nest &part : partsAlong(nest, *best, 1, cores)) {
-    const int64_t extent = part.loops[*best].extent;
-    for (bool isFirst : {false, true})
-      if (isFirst || extent > 1) {
-        Nest &turn = turns[isFirst].emplace_back(part);
-        cut(turn, *best, isFirst ? 0 : 1, isFirst ? 1 : extent);
-      }
+  const int64_t extent = nest.loops[*best].extent;
+  for (int64_t part = 0; part < cores; ++part) {
+    // Two iterations at least, so that neither those of a turn nor those of loops around it touch.
+    const int64_t begin = extent * part / cores, end = extent * (part + 1) / cores;
+    cut(turns[0].emplace_back(nest), *best, begin + 1, end);
+    cut(turns[1].emplace_back(nest), *best, begin, begin + 1);
   }
   return turns;
 }

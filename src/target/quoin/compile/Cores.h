@@ -12,9 +12,9 @@ namespace perpend::quoin {
 /// of two, as even as possible. No two of them write to the same line of memory. places: of buffers.
 std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
 
-/// Where iterations end within lines, as rows of an image with a border do: all but the first iteration of each part,
-/// and, when these are done, the first ones. Two lists of nests, each as those of divisionsOf; nullopt: no loop has
-/// such iterations.
+/// For loops whose iterations end within lines of memory, as rows of an image with a border do: two lists of nests. The
+/// first list has all but the first iteration of each core's part. The second has these first iterations, and runs when
+/// the first list is done. No two nests of a list write to the same line. nullopt: no loop has such iterations.
 std::optional<std::array<std::vector<Nest>, 2>> divisionInTurns(const Nest &nest, unsigned cores);
 
 /// Iterations of a loop between which lines of the result end; 0: the loop is no one to divide.

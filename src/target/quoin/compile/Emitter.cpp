@@ -285,7 +285,12 @@ std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
     both[turn].cycles = estimatedCycles(stream.current(), program.config, sharers);
     cycles += both[turn].cycles + meeting;
   }
-  if (!turns || cycles >= division.cycles)
+  auto canBeEmitted = [&](const Division &turn) {
+    Stream &stream = cores.front()->stream;
+    const auto sharers = static_cast<unsigned>(turn.parts.size());
+    return all_of(turn.parts, [&](const Nest &part) { return emitPart(part, turn.places, stream, sharers).empty(); });
+  };
+  if (!turns || cycles >= division.cycles || !all_of(both, canBeEmitted))
     return emitDivision(division);
   std::string problem = emitDivision(both[0]);
   return problem.empty() ? emitDivision(both[1]) : problem;
@@ -310,7 +315,7 @@ std::string Emitter::emitDivision(const Division &division) {
   return "";
 }
 
-/// False: the kernel is no chain, or its rows are too long.
+/// False: the kernel is no chain, its rows are too long, or it would write over operands that it reads later.
 bool Emitter::emitRows(const Step &step, ArrayRef<Spot> places) {
   const std::optional<RowChain> chain = decisions.chains ? rowChainOf(*step.nests) : std::nullopt;
   if (!chain || !keepsOperands(step, *chain))

@@ -194,7 +194,7 @@ void Cutter::cut(Step &step, std::vector<Piece> &pieces) const {
         pieces.push_back({step, &step, false, input});
         return;
       }
-      if (step.overwrites.empty()) // a piece reads what it does not write as often as there are pieces
+      if (step.overwrites.empty()) // otherwise the first piece might write over what the others read
         cut = cutOf(step, nest);
     }
   if (!cut) {

@@ -6,6 +6,9 @@
 
 namespace perpend::quoin {
 
+/// Constants of fewer bytes are not worth a copy.
+constexpr uint64_t least = 2048;
+
 constexpr uint64_t lineBytes = 64;
 
 /// How much of a buffer a kernel reads, at most 1: of a table only rows that no data chooses.
@@ -95,7 +98,6 @@ Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Con
     }
   }
   joinSmall(weights, config);
-  constexpr uint64_t least = 2048; // less is not worth a copy
   for (auto [number, list] : llvm::enumerate(constants)) {
     llvm::erase_if(list, [&](const Constant &constant) {
       const auto share = shares.find(constant); // of what has been joined, it is enough
@@ -109,7 +111,10 @@ Prefetch::Prefetch(llvm::ArrayRef<Piece> pieces, const Range &weights, const Con
 /// Small constants that lie side by side, such as scales and shifts, come as one: alone, each would take little more
 /// than the time that DDR takes to answer.
 void Prefetch::joinSmall(const Range &weights, const Config &config) {
+  // 4 and 16 kB of 8 MB; with a small LLB, what is joined would not be copied.
   const uint64_t mostSmall = config.llbBytes / 2048, mostJoined = config.llbBytes / 512;
+  if (mostJoined < least)
+    return;
   auto isSmall = [&](const Constant &constant) {
     return constant.rows == 1 && constant.row <= mostSmall && constant.byte >= weights.byte &&
            constant.byte + constant.row <= weights.end();

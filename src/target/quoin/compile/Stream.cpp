@@ -103,23 +103,23 @@ unsigned Stream::farRoomOf(const Access &access, uint8_t generator) {
   for (const Advance &advance : advances)
     if (advance.loop < open.size())
       end += static_cast<uint64_t>(advance.bytes) * (open[advance.loop] - 1);
+  llvm::SmallVector<std::pair<uint64_t, uint64_t>, 8> steps;
+  for (unsigned dim : {1u, 2u})
+    if (access.count[dim] > 1)
+      steps.emplace_back(access.pitchBytes[dim], access.count[dim]);
+  for (const Advance &advance : advances)
+    if (advance.loop < open.size() && open[advance.loop] > 1)
+      steps.emplace_back(advance.bytes, open[advance.loop]);
   for (const FarUse &use : farUses)
     if (use.generator == generator && use.isWritten == access.isWritten && use.access.byte == access.byte &&
         use.access.space == access.space && use.access.count == access.count &&
-        use.access.pitchBytes == access.pitchBytes &&
+        use.access.pitchBytes == access.pitchBytes && use.steps == steps &&
         section.rooms[use.room].byte + section.rooms[use.room].bytes == llvm::alignTo(end, lineBytes))
       return use.room;
   const uint64_t begin = access.byte / lineBytes * lineBytes;
   const auto room = static_cast<unsigned>(section.rooms.size());
   section.rooms.push_back({access.space, begin, llvm::alignTo(end, lineBytes) - begin, 1, 0});
-  FarUse &use = farUses.emplace_back();
-  use = {room, access, generator, access.isWritten, ownsLines(access, advances), {}};
-  for (unsigned dim : {1u, 2u})
-    if (access.count[dim] > 1)
-      use.steps.emplace_back(access.pitchBytes[dim], access.count[dim]);
-  for (const Advance &advance : advances)
-    if (advance.loop < open.size() && open[advance.loop] > 1)
-      use.steps.emplace_back(advance.bytes, open[advance.loop]);
+  farUses.push_back({room, access, generator, access.isWritten, ownsLines(access, advances), std::move(steps)});
   return room;
 }
 

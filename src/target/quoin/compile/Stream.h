@@ -112,8 +112,8 @@ private:
     Access access;
     uint8_t generator;
     bool isWritten, ownsLines; ///< ownsLines: no two iterations touch the same line of memory
-    /// Of rows, planes and iterations of loops: bytes from one to the next.
-    llvm::SmallVector<std::pair<uint64_t, uint64_t>, 8> steps = {}; ///< and how many
+    /// Of rows, planes and iterations of loops: bytes from one to the next, and how many there are.
+    llvm::SmallVector<std::pair<uint64_t, uint64_t>, 8> steps = {};
   };
   static bool areApart(const FarUse &one, const FarUse &other);
   void mark(Item::Kind kind, unsigned turn);
