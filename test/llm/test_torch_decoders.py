@@ -386,6 +386,31 @@ def test_what_is_no_language_model() -> None:
             perpend.llm.compile(Plain(), context=context)
 
 
+RECURRENT = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2}
+ATTENDING = {"num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 64}
+
+# What their caches hold is not, or not only, keys and values.
+OTHER_STATES: dict[str, dict[str, Any]] = {
+    "Mamba": RECURRENT,
+    "Mamba2": {**RECURRENT, "num_heads": 4, "head_dim": 16, "n_groups": 1, "state_size": 8},
+    "Rwkv": {**RECURRENT, "attention_hidden_size": 32},
+    "RecurrentGemma": {**RECURRENT, "num_hidden_layers": 3, **ATTENDING, "lru_width": 32},
+    "Lfm2": {**RECURRENT, **ATTENDING, "layer_types": ["conv", "full_attention"]},
+}
+
+
+@pytest.mark.parametrize("name", OTHER_STATES)
+def test_other_states_than_keys_and_values_are_refused(name: str, tmp_path: Path) -> None:
+    config = getattr(transformers, name + "Config")(**OTHER_STATES[name])
+    net = transformers.AutoModelForCausalLM.from_config(config).eval()
+    expected = r"a model whose state is a cache of keys and values .*, got .*; such a state is not supported"
+    with pytest.raises(perpend.CompileError, match=expected):
+        perpend.llm.load(net, context=64)
+    net.save_pretrained(tmp_path / "model")
+    with pytest.raises(perpend.CompileError, match=expected):
+        perpend.llm.load(tmp_path / "model")
+
+
 def test_what_are_no_tokens(tmp_path: Path) -> None:
     llm = perpend.llm.compile(Positions().eval(), context=48)
     for wrong in ([1, 2.5], ["a", "b"], [[1], [2]]):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 import shutil
+import sys
 import warnings
 from os import PathLike
 from pathlib import Path
@@ -128,6 +129,33 @@ def _check_vocabulary(net: nn.Module, logits: Any) -> None:
         )
 
 
+OTHER_STATE = (
+    "expected a model whose state is a cache of keys and values ({1}), got {0}: {2}; such a state is not supported"
+    "\nhint: a module of your own, whose forward takes tokens and keeps its state in buffers, can be compiled"
+)
+
+
+def _other_state(net: nn.Module, why: str) -> CompileError:
+    return CompileError(OTHER_STATE.format(type(net).__name__, ARGUMENT, why))
+
+
+def _check_state(net: nn.Module) -> None:
+    """Of a module without past_key_values. Errors: CompileError for a model of transformers with another cache."""
+    models = getattr(sys.modules.get("transformers"), "PreTrainedModel", ())
+    if isinstance(net, models) and "use_cache" in inspect.signature(net.forward).parameters:
+        raise _other_state(net, f"its forward takes use_cache and no {ARGUMENT}, so it caches something else")
+
+
+def _has_other_state(net: nn.Module) -> bool:
+    """Whether a model that fails with keys and values alone has a cache of its own that holds more."""
+    try:
+        with torch.no_grad():
+            _call(net, torch.zeros(1, PIECE, dtype=torch.int64), None)
+    except Exception:
+        return False
+    return True
+
+
 def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
     """The parts of the caches of a text of LENGTH tokens."""
     from transformers import DynamicCache
@@ -137,6 +165,8 @@ def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
         with torch.no_grad():
             results = _call(net, torch.zeros(1, PIECE, dtype=torch.int64), cache)
     except Exception as error:
+        if _has_other_state(net):
+            raise _other_state(net, "it runs with a cache of its own, and not with an empty DynamicCache") from error
         raise CompileError(
             f"the module fails with an empty DynamicCache: {type(error).__name__}: {error}"
             "\nhint: does model(torch.zeros(1, 5, dtype=torch.int64), "
@@ -148,10 +178,8 @@ def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
         for part in ("keys", "values"):
             made = getattr(layer, part, None)
             if not isinstance(made, Tensor) or made.dim() != 4 or made.shape[2] != PIECE:
-                raise CompileError(
-                    f"expected keys and values [1, heads, length, size] in each layer of a DynamicCache, got others in "
-                    f"layer {number}\nhint: models with other states (Mamba, RWKV) can be modules whose forward takes "
-                    "tokens and keeps them in buffers"
+                raise _other_state(
+                    net, f"layer {number} leaves no keys and values [1, heads, length, size] in a DynamicCache"
                 )
             shape = (1, made.shape[1], LENGTH, made.shape[3])
             past[f"{part}_{number}"] = made.new_zeros(shape, dtype=TYPES.get(cache_type, made.dtype))
@@ -299,6 +327,7 @@ def _program(net: nn.Module, context: int, cache_type: str) -> ExportedProgram:
     if ARGUMENT in parameters:
         past = _empty_caches(net, cache_type)
         return _exported(Cached(net), past, dict.fromkeys(past, 2))
+    _check_state(net)
     if cache_type != "f32":
         raise CompileError(
             f"cache_type: expected a module whose forward takes {ARGUMENT}, got {type(net).__name__}\n"
