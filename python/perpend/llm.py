@@ -6,10 +6,12 @@ the work (perpend_llm.h), so a program in C says the same.
 
 from __future__ import annotations
 
+import difflib
 import glob
 import hashlib
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import operator
 import os
@@ -24,10 +26,11 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from . import _limit, _perpend, check_options
-from .sampling import Sampler
+from .sampling import Sampler, _real, _whole
 from .temporary_folders import TemporaryFolder
 
 __all__ = ["Continuation", "LanguageModel", "compile", "load"]
@@ -38,6 +41,12 @@ _ADD_SPECIAL, _PARSE_SPECIAL, _SKIP_SPECIAL = 1, 2, 4
 _POOLINGS = ("mean", "last", None)
 _FINISHES = (None, "stop", "length")
 
+# How tokens are chosen where neither the call nor the checkpoint says, as in `perpend llm run`.
+DEFAULTS: Mapping[str, float | int] = MappingProxyType(
+    {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05, "repetition_penalty": 1.0}
+)
+_OF_SAMPLER = list(inspect.signature(Sampler).parameters)
+
 
 def _ids(tokens: Iterable[int]) -> list[int]:
     """The tokens of a list, a tensor [n], or [1, n] as tokenizers of transformers give. Errors: TypeError."""
@@ -46,13 +55,47 @@ def _ids(tokens: Iterable[int]) -> list[int]:
         found = list(found)
         if len(found) == 1 and isinstance(found[0], list):
             found = found[0]
-        return [operator.index(token) for token in found]
+        numbers = [operator.index(token) for token in found]
     except TypeError:
         raise TypeError(f"expected the numbers of tokens, such as [1, 15043], got {tokens!r}") from None
+    for number in numbers:
+        _whole("tokens", number, 32)
+    return numbers
+
+
+def _encoded(name: str, text: Any) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"{name}: expected a text, got {text!r}")
+    return text.encode()
+
+
+def _check_names(function: Callable[..., object], sampling: Mapping[str, Any]) -> None:
+    """Errors: TypeError for what is neither an argument of the function nor an option of a sampler."""
+    for name in sampling:
+        if name in _OF_SAMPLER:
+            continue
+        known = [each for each in inspect.signature(function).parameters if each != "sampling"] + _OF_SAMPLER
+        guess = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{guess[0]}'?" if guess else f"the arguments are {' '.join(known)}"
+        raise TypeError(f"{function.__name__}() has no argument '{name}'\nhint: {hint}")
+
+
+def _listed(entries: str | Iterable[str]) -> str:
+    """Names of entries with commas between them. Errors: TypeError."""
+    if isinstance(entries, str):
+        return entries
+    names = list(entries) if isinstance(entries, Iterable) else [entries]
+    if not isinstance(entries, Iterable) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"entries: expected names, such as ['embed', 'verify'] or 'embed,verify', got {entries!r}")
+    return ",".join(names)
 
 
 def _pairs(messages: Messages) -> list[tuple[bytes, bytes]]:
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        raise TypeError(f"messages: expected a list of dicts with role and content, got {type(messages).__name__}")
     for message in messages:
+        if not isinstance(message, Mapping):
+            raise TypeError(f"messages: expected dicts with role and content, got {message!r}")
         if set(message) != {"role", "content"}:
             raise ValueError(f"messages: expected dicts with role and content, got the keys {sorted(message)}")
         for key, text in message.items():
@@ -149,6 +192,27 @@ class LanguageModel:
         return self._model.vocabulary
 
     @property
+    def entries(self) -> list[str]:
+        """The further entries that it was compiled with: embed, verify."""
+        named = json.loads(self._model.descriptor).get("entries", ())
+        return [entry["name"] for entry in named if entry["name"] in ("embed", "verify")]
+
+    def __repr__(self) -> str:
+        facts = [f"{self.vocabulary} tokens in the vocabulary", f"context {self.context}"]
+        facts += [f"entries {', '.join(self.entries)}"] if self.entries else []
+        facts += [] if self.has_tokenizer else ["no tokenizer"]
+        name = json.loads(self._model.descriptor).get("name", "")
+        return f"<LanguageModel {name}: {'; '.join(facts)}; {len(self.tokens)} tokens of text>"
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """How `generate` chooses tokens where it is not told: what the checkpoint says, otherwise DEFAULTS.
+
+        ``Sampler(**model.sampling)`` chooses in the same way.
+        """
+        return {**DEFAULTS, **self._model.sampling}
+
+    @property
     def stop_tokens(self) -> list[int]:
         """Tokens that end an answer."""
         return self._model.stop_tokens
@@ -186,7 +250,7 @@ class LanguageModel:
 
     def truncate(self, count: int) -> None:
         """Keeps the first `count` tokens of the text, and their cache. Errors: ValueError if there are fewer."""
-        self._sequence.truncate(count)
+        self._sequence.truncate(_whole("count", count, 64))
 
     def save_session(self) -> bytes:
         """The text and its cache, for `load_session` of the same compiled model, now or in another process."""
@@ -198,16 +262,18 @@ class LanguageModel:
         Errors: RuntimeError for bytes that are damaged, or of another model; MemoryError. This one's text and its cache
         are then as before.
         """
+        if not isinstance(data, bytes):
+            raise TypeError(f"data: expected bytes of save_session(), got {type(data).__name__}")
         self._sequence.load(data)
 
     def encode(self, text: str, *, add_special_tokens: bool = True, parse_special_tokens: bool = False) -> list[int]:
         """The tokens of a text."""
         flags = (_ADD_SPECIAL if add_special_tokens else 0) | (_PARSE_SPECIAL if parse_special_tokens else 0)
-        return self._model.encode(text.encode(), flags)
+        return self._model.encode(_encoded("text", text), flags)
 
     def decode(self, tokens: Iterable[int], *, skip_special_tokens: bool = True) -> str:
         """The text of tokens."""
-        return self._model.decode(list(tokens), _SKIP_SPECIAL if skip_special_tokens else 0).decode()
+        return self._model.decode(_ids(tokens), _SKIP_SPECIAL if skip_special_tokens else 0).decode()
 
     def render(self, messages: Messages) -> str:
         """What the chat template makes of messages, ending where the assistant begins to speak."""
@@ -222,7 +288,7 @@ class LanguageModel:
         Errors: ValueError.
         """
         self._sequence.set(_ids(tokens))
-        return self._sequence.logits() if rows is None else self._sequence.row_logits(rows)
+        return self._sequence.logits() if rows is None else self._sequence.row_logits(_whole("rows", rows, 64))
 
     @property
     def embedding_size(self) -> int:
@@ -278,12 +344,13 @@ class LanguageModel:
         choice: the number of this answer among several for one prompt; selects other random numbers.
         beams: 2 to 32: the most probable text that a search with so many beams finds, known when it has ended. Of
             `sampling`, penalties, bias and stop tokens count. length_penalty: above 0 prefers long texts.
-        sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...); top_logprobs=n gives the
-            stream logprobs and top_logprobs.
-        Errors: ValueError with the runtime's message, or for a model without a tokenizer.
+        sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...); one that is not given is
+            what the property `sampling` says. top_logprobs=n gives the stream logprobs and top_logprobs.
+        Errors: TypeError; ValueError with the runtime's message, or for a model without a tokenizer.
         """
         if not self.has_tokenizer:
             raise ValueError("this model has no tokenizer\nhint: generate_tokens, or compile it with a tokenizer")
+        _check_names(self.generate, sampling)
         continuation = self._started(
             (prompt, raw), stop, max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling
         )
@@ -307,6 +374,7 @@ class LanguageModel:
 
         Arguments and errors: as `generate`; there are no texts to stop at. Errors come with the call.
         """
+        _check_names(self.generate_tokens, sampling)
         return self._started(
             (prompt, raw), (), max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling
         ).each_token()
@@ -321,15 +389,17 @@ class LanguageModel:
         search: tuple[int, float],
         sampling: Mapping[str, Any],
     ) -> Continuation:
-        for name, count in (("max_tokens", max_tokens), ("choice", choice), ("beams", search[0])):
-            if count is not None and not hasattr(count, "__index__"):
-                raise TypeError(f"{name}: expected a whole number, got {count!r}")
-        settings = Sampler(**sampling).settings
-        stops = [text.encode() for text in ([stop] if isinstance(stop, str) else stop)]
-        limit = -1 if max_tokens is None else max_tokens
+        if not isinstance(stop, Iterable):
+            raise TypeError(f"stop: expected a list of texts, got {stop!r}")
+        stops = [_encoded("stop", text) for text in ([stop] if isinstance(stop, str) else stop)]
+        limit = -1 if max_tokens is None else _whole("max_tokens", max_tokens, 64)
+        choice = _whole("choice", choice, 32, signed=False)
+        beams, penalty = _whole("beams", search[0], 32), _real("length_penalty", search[1])
+        settings = Sampler(**{**self.sampling, **sampling}).settings
         with self._turns.lock:
             self._set_prompt(*prompt)
-            self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice, *search)
+            numbers, bias, stop_tokens = settings
+            self._sequence.start(numbers, bias, stop_tokens, limit, stops, ignore_stop_tokens, choice, beams, penalty)
             self._turns.latest += 1
             return Continuation(self._sequence, self._turns, settings[0]["top_logprobs"] >= 0)
 
@@ -340,11 +410,16 @@ class LanguageModel:
             else:
                 self._sequence.set_text(prompt.encode(), _ADD_SPECIAL)
             return
+        if isinstance(prompt, (bytes, Mapping)) or not isinstance(prompt, Iterable):
+            raise TypeError(
+                "prompt: expected a text, messages (a list of dicts with role and content) or tokens, got "
+                f"{type(prompt).__name__}"
+            )
         items: list[Any] = list(prompt)
         if items and all(isinstance(item, Mapping) for item in items):
             self._sequence.set_chat(_pairs(items))
         else:
-            self._sequence.set(items)
+            self._sequence.set(_ids(items))
 
 
 Progress = Callable[[str], object]
@@ -368,6 +443,8 @@ def load(
     options: of a checkpoint or module, as in `compile` (context=4096, precision="int8", tokenizer=...).
     Errors: FileNotFoundError, RuntimeError, ValueError for a model that is no language model, CompileError.
     """
+    if "entries" in options:
+        options["entries"] = _listed(options["entries"])
     if not isinstance(path, (str, PathLike)):
         if folder is not None:
             raise ValueError(
@@ -472,7 +549,7 @@ def compile(
     tokenizer: Any = None,
     context: int | None = None,
     cache_type: str = "f32",
-    entries: str = "",
+    entries: str | Iterable[str] = (),
     threads: int | None = None,
     **options: bool | int | str,
 ) -> LanguageModel:
@@ -489,15 +566,15 @@ def compile(
         texts are tokens. A checkpoint has its own.
     context: room for so many tokens; None: as many as the model was trained with.
     cache_type: of keys and values in the cache: f32, f16, bf16 or int8; of a module, f32 leaves them in its own type.
-    entries: further ones of the artifact, with commas between them: embed, for `embed`, and verify, for `logits` of
-        several rows. They share weights and cache with the others.
+    entries: further ones of the artifact, a list or a text with commas: embed, for `embed`, and verify, for `logits`
+        of several rows. They share weights and cache with the others.
     options: as in `perpend.compile`.
     Errors: CompileError; TypeError for what is no model; FileNotFoundError.
     """
     check_options(options, ("model", "output", "tokenizer", "context", "cache_type", "entries", "threads"))
     if context is not None and (not isinstance(context, int) or isinstance(context, bool) or context < 1):
         raise ValueError(f"context: expected a number of tokens above 0, or None, got {context!r}")
-    module = _imported(model, tokenizer, context or 0, cache_type, entries)
+    module = _imported(model, tokenizer, context or 0, cache_type, _listed(entries))
     folder = TemporaryFolder() if output is None else None
     path = str(Path(folder.name) / "model.so") if folder else os.fsdecode(output or "")
     module.compile(path, options)
@@ -520,7 +597,12 @@ def _imported(model: Any, tokenizer: Any, context: int, cache_type: str, entries
         return decoders.language_model(model, tokenizer, context, cache_type, entries)
     path = Path(os.fsdecode(model))
     if tokenizer is not None:
-        raise ValueError(f"tokenizer: only for a torch.nn.Module\nhint: '{path}' has its own")
+        raise ValueError(
+            f"tokenizer: only for a torch.nn.Module; the tokenizer of a checkpoint is what lies in it\nhint: put "
+            f"tokenizer.json and tokenizer_config.json into the folder '{path if path.is_dir() else path.parent}'"
+            if path.suffix != ".gguf"
+            else f"tokenizer: only for a torch.nn.Module; a .gguf file has its own\nhint: leave it out for '{path}'"
+        )
     if _is_unknown(path) and importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"):
         from .torch import decoders
 

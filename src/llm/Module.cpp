@@ -97,7 +97,7 @@ LogicalResult Belongings::chooseContext(int64_t context) {
         "the model does not say how many tokens the model was trained with\nhint: --context N, in Python context=N");
   capacity = context ? context : *settings.context;
   if (settings.context && capacity > *settings.context)
-    return fail("--context: expected at most " + Twine(*settings.context) +
+    return fail("context: expected at most " + Twine(*settings.context) +
                 " tokens, with which the model was trained, got " + Twine(capacity));
   return success();
 }

@@ -21,15 +21,33 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <regex>
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace perpend::python {
 namespace {
+
+/// A message of the runtime, which names functions of C and options of the command line, with the names of Python.
+std::string inPython(std::string message) {
+  static const std::pair<std::regex, const char *> names[] = {
+      {std::regex("^perpend_(?:llm_)?(?:sequence_)?(\\w+): "), "$1: "},
+      {std::regex("\\bperpend_llm_sequence_(save|load)\\b"), "$1_session"},
+      {std::regex("\\bPERPEND_ADD_SPECIAL\\b"), "add_special_tokens=True"},
+      {std::regex("\\bmaxTokens\\b"), "max_tokens"},
+      {std::regex("\\bperpend llm compile --entries (\\w+)"), "perpend.llm.compile(..., entries=['$1'])"},
+      {std::regex("\\bperpend llm compile --(\\w+) (\\w+)"), "perpend.llm.compile(..., $1=$2)"},
+      {std::regex("\\bperpend llm compile\\b"), "perpend.llm.compile"},
+  };
+  for (const auto &[name, inPython] : names)
+    message = std::regex_replace(message, name, inPython);
+  return message;
+}
 
 void check(perpend_status status) {
   if (status == PERPEND_OK)
@@ -38,7 +56,7 @@ void check(perpend_status status) {
                    : status == PERPEND_INVALID_ARGUMENT || status == PERPEND_INVALID_DATA ? PyExc_ValueError
                    : status == PERPEND_NOT_FOUND                                          ? PyExc_FileNotFoundError
                                                                                           : PyExc_RuntimeError;
-  PyErr_SetString(kind, support::readable(perpend_error_message(), "\n\t").c_str());
+  PyErr_SetString(kind, support::readable(inPython(perpend_error_message()), "\n\t").c_str());
   throw nb::python_error();
 }
 
@@ -74,6 +92,7 @@ public:
     checkUnlocked([&] {
       return perpend_model_load_with_weights(path.c_str(), weights.empty() ? nullptr : weights.c_str(), &model);
     });
+    descriptor = perpend_model_descriptor(model);
     const perpend_status status = perpend_llm_create(model, &llm);
     perpend_model_free(model);
     check(status);
@@ -98,6 +117,23 @@ public:
     const std::unique_ptr<char, decltype(&perpend_tokenizer_release)> owner(text, perpend_tokenizer_release);
     return bytesOf({text, size});
   }
+  /// What the checkpoint says of the choice of tokens, by the names of perpend.sampling.Sampler.
+  nb::dict sampling() const {
+    constexpr double silent = std::numeric_limits<double>::quiet_NaN();
+    perpend_sampler_options options = PERPEND_SAMPLER_DEFAULTS;
+    options.temperature = options.topP = options.minP = options.repetitionPenalty = silent;
+    options.topK = -1;
+    perpend_llm_sampling(llm, &options);
+    nb::dict said;
+    for (const auto &[name, value] :
+         {std::pair("temperature", options.temperature), std::pair("top_p", options.topP),
+          std::pair("min_p", options.minP), std::pair("repetition_penalty", options.repetitionPenalty)})
+      if (!std::isnan(value))
+        said[name] = value;
+    if (options.topK >= 0)
+      said["top_k"] = options.topK;
+    return said;
+  }
   int64_t embeddingSize() const { return perpend_llm_embedding_size(llm); }
   bool hasTokenizer() const { return perpend_llm_tokenizer(llm) != nullptr; }
   const perpend_tokenizer *tokenizer() const {
@@ -121,6 +157,7 @@ public:
     return bytesOf({text, size});
   }
 
+  std::string descriptor; // of the model, JSON
   perpend_llm *llm = nullptr;
 };
 
@@ -301,6 +338,8 @@ void bindLanguageModels(nb::module_ &module) {
       .def_prop_ro("embedding_size", &LanguageModel::embeddingSize)
       .def_prop_ro("has_tokenizer", &LanguageModel::hasTokenizer)
       .def_prop_ro("has_template", &LanguageModel::hasTemplate)
+      .def_ro("descriptor", &LanguageModel::descriptor)
+      .def_prop_ro("sampling", &LanguageModel::sampling)
       .def_prop_ro("stop_tokens", &LanguageModel::stopTokens)
       .def("render", &LanguageModel::render, "messages"_a)
       .def("encode", &LanguageModel::encode, "text"_a, "flags"_a)

@@ -187,7 +187,8 @@ def test_penalties_and_biases(made: tuple[Path, Any]) -> None:
     assert len(said - {plain}) == 4  # each option matters, and each in its own way
     drawn = ["--raw", "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 1, "--top-k=0", "--top-p=1", "--min-p=0"]
     typical = [succeed("llm", "run", "chat", *drawn, "--typical-p", p, folder=folder) for p in (0.2, 1)]
-    assert typical == [llm.generate(PROMPT, raw=True, max_tokens=20, typical_p=p) for p in (0.2, 1.0)]
+    free: dict[str, Any] = {"temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0}
+    assert typical == [llm.generate(PROMPT, raw=True, max_tokens=20, typical_p=p, **free) for p in (0.2, 1.0)]
     assert typical[0] != typical[1]
 
     def refuse(*arguments: object, code: int = USAGE_ERROR) -> str:

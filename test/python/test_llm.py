@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import perpend
 import perpend.llm
 import pytest
 import torch
+from cli.tool import perpend as execute
 from llm.checkpoints import CONTEXT, END, continuation, greedy, make_checkpoint, make_gguf
 
 PROMPT = "The quick brown fox 🦊 says"
@@ -142,6 +146,44 @@ def test_seeds_and_stops(made: Made) -> None:
     assert stream.tokens[-1] == token and stream.finish_reason == "stop"
 
 
+@pytest.mark.parametrize(
+    "said", [{}, {"temperature": 1.7, "top_k": 9, "repetition_penalty": 1.3}, {"do_sample": False}]
+)
+def test_what_is_not_given_is_what_the_checkpoint_says(said: dict[str, Any], tmp_path: Path) -> None:
+    """Otherwise what the command line takes; each option that is given replaces its own."""
+    make_checkpoint(tmp_path / "model")
+    config = {"eos_token_id": [1, END]} | said
+    (tmp_path / "model" / "generation_config.json").write_text(json.dumps(config))
+    llm = perpend.llm.compile(tmp_path / "model", tmp_path / "chat")
+    meant = {**perpend.llm.DEFAULTS, **({"temperature": 0} if "do_sample" in said else said)}
+    assert llm.sampling == meant
+    text = llm.generate(PROMPT, raw=True, max_tokens=30, ignore_stop_tokens=True)
+    assert text == llm.generate(PROMPT, raw=True, max_tokens=30, ignore_stop_tokens=True, **meant)
+    words = ["llm", "run", "chat", "--verbose", "--raw", "--prompt", PROMPT, "--max-tokens", 30]
+    done = execute(*words, folder=tmp_path)
+    shown = dict(re.findall(r"(temperature|top-k|top-p|min-p|repeat-penalty) ([-+.e0-9]+)", done.stderr))
+    shown["repetition_penalty"] = shown.pop("repeat-penalty")
+    assert {name.replace("-", "_"): float(value) for name, value in shown.items()} == meant
+    assert done.stdout.removesuffix("\n") == llm.generate(PROMPT, raw=True, max_tokens=30).removesuffix("\n")
+    for option, value in {"temperature": 3.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 5.0}.items():
+        given = llm.generate(PROMPT, raw=True, max_tokens=30, **{option: value})
+        assert given == llm.generate(PROMPT, raw=True, max_tokens=30, **{**meant, option: value})
+    tokens = list(llm.generate_tokens(PROMPT, max_tokens=30, seed=3))
+    assert tokens == list(llm.generate_tokens(PROMPT, max_tokens=30, seed=3, **meant))
+
+
+def test_what_print_says(made: Made) -> None:
+    folder, _, llm = made
+    text = llm.session()
+    assert repr(text) == "<LanguageModel model: 640 tokens in the vocabulary; context 128; 0 tokens of text>"
+    text.generate([5, 6, 7], max_tokens=0)
+    assert repr(text).endswith("; 3 tokens of text>")
+    several = perpend.llm.compile(folder, entries=["embed", "verify"])
+    assert several.entries == ["embed", "verify"] and "; entries embed, verify; " in repr(several)
+    assert llm.entries == []
+    assert several.embed("Hello").shape == (several.embedding_size,)
+
+
 def test_checkpoints_are_compiled_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = make_checkpoint(tmp_path / "model")
     folder = tmp_path / "kept" / "here"
@@ -186,9 +228,63 @@ def test_mistakes(made: Made, tmp_path: Path) -> None:
         llm.generate([{"role": "user", "text": "x"}])
     with pytest.raises(ValueError, match="temperature"):
         llm.generate("x", temperature=-1)
+    for name, suggested in (("max_token", "max_tokens"), ("temprature", "temperature"), ("chioce", "choice")):
+        wrong: dict[str, Any] = {name: 10}
+        for call in (llm.generate, llm.generate_tokens):
+            told = rf"{call.__name__}\(\) has no argument '{name}'\nhint: did you mean '{suggested}'"
+            with pytest.raises(TypeError, match=told):
+                call("x", **wrong)
+    for nothing in (None, 5, b"x", {"role": "user", "content": "x"}):
+        with pytest.raises(TypeError, match=f"prompt: expected a text, messages .* got {type(nothing).__name__}"):
+            llm.generate(nothing)
+    for entries in (3, [3], None):
+        with pytest.raises(TypeError, match=r"entries: expected names, such as \['embed', 'verify'\]"):
+            perpend.llm.load(folder, entries=entries)
+    for path in (folder, tmp_path / "model.gguf"):
+        with pytest.raises(ValueError, match=r"tokenizer: only for a torch.nn.Module; (the tokenizer|a .gguf file)"):
+            perpend.llm.compile(path, tokenizer=folder)
     with pytest.raises(FileNotFoundError):
         perpend.llm.load(tmp_path / "none")
-    with pytest.raises(perpend.CompileError, match="--context: expected at most 128"):
+    with pytest.raises(perpend.CompileError, match=r": context: expected at most 128"):
         perpend.llm.compile(folder, context=CONTEXT + 1)
     with pytest.raises(perpend.CompileError, match="no option 'contexts'"):
         perpend.llm.compile(folder, contexts=1)
+
+
+def test_errors_have_the_names_of_python(made: Made) -> None:
+    """The runtime's name functions of C and options of the command line."""
+    text = made[2].session()
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("truncate: expected 0 to 0 tokens, got 9", lambda: text.truncate(9)),
+        (r"hint: perpend.llm.compile\(..., entries=\['embed'\]\)$", lambda: text.embed("Hello")),
+        (r"perpend.llm.compile\(..., context=N\)$", lambda: text.logits([5] * (CONTEXT + 1))),
+        (r"an empty text; hint: .* \(add_special_tokens=True\)", lambda: text.logits([])),
+        ("expected max_tokens of at least 0", lambda: text.generate("x", max_tokens=-5)),
+        ("that save_session wrote", lambda: text.load_session(b"x")),
+    ]
+    for expected, call in calls:
+        with pytest.raises((ValueError, RuntimeError), match=expected) as raised:
+            call()
+        assert not re.search("perpend_|PERPEND_|--|perpend llm", str(raised.value))
+
+
+def test_arguments_of_a_wrong_type_are_named(made: Made) -> None:
+    text: Any = made[2].session()
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("choice: expected a number from 0", lambda: text.generate("x", choice=-1)),
+        ("max_tokens: expected a number from", lambda: text.generate("x", max_tokens=2**70)),
+        ("length_penalty: expected a number, got None", lambda: text.generate("x", length_penalty=None)),
+        ("stop: expected a list of texts, got 3", lambda: text.generate("x", stop=3)),
+        ("stop: expected a text, got 3", lambda: text.generate("x", stop=[3])),
+        ("tokens: expected a number from", lambda: text.generate([2**40])),
+        ("expected the numbers of tokens", lambda: text.decode([None])),
+        ("text: expected a text, got None", lambda: text.encode(None)),
+        ("messages: expected a list of dicts with role and content, got NoneType", lambda: text.render(None)),
+        ("messages: expected dicts with role and content, got 'x'", lambda: text.render(["x"])),
+        ("data: expected bytes of save_session", lambda: text.load_session(None)),
+        ("count: expected a whole number, got None", lambda: text.truncate(None)),
+        ("rows: expected a whole number, got 'x'", lambda: text.logits([5], rows="x")),
+    ]
+    for expected, call in calls:
+        with pytest.raises((TypeError, ValueError), match=expected):
+            call()
