@@ -8,7 +8,9 @@
  * perpend_error_message() then describes the error. An error leaves a sequence's tokens as they were.
  * Threads: any number of sequences may be used at once, each from one thread at a time.
  *
- * They are in libperpend_llm.a, which needs libperpend_{tokenizer,sampling,template,library,state,runtime}.a. */
+ * They are in libperpend_llm.a, which needs, in this order, libperpend_{tokenizer,template,library,sampling,state}.a
+ * and libperpend_runtime.a, -lm and -lpthread. A program that loads models from files has libperpend_loader.a and
+ * libperpend_segments.a before libperpend_runtime.a. docs/howto/run-a-language-model.md has a whole program. */
 #ifndef PERPEND_LLM_H
 #define PERPEND_LLM_H
 #include "perpend.h"
@@ -40,7 +42,8 @@ PERPEND_API const int32_t *perpend_llm_stop_tokens(const perpend_llm *llm, int32
 /* 1: there is a chat template that can be rendered. */
 PERPEND_API int32_t perpend_llm_has_template(const perpend_llm *llm);
 /* Sets the options that the checkpoint has values for (temperature, topK, topP, minP, repetitionPenalty), and leaves
- * the others as they are. */
+ * the others as they are. A generation does not do this by itself. `perpend llm run` and Python begin with
+ * PERPEND_SAMPLER_DEFAULTS, temperature 0.8, topK 40, topP 0.95 and minP 0.05, call this, then set what is given. */
 PERPEND_API void perpend_llm_sampling(const perpend_llm *llm, perpend_sampler_options *options);
 
 typedef struct perpend_llm_message {
