@@ -429,6 +429,14 @@ def test_what_is_kept_is_written_where_it_stays(tmp_path: Path) -> None:
     assert set(re.findall("host.copy .* to (<.*>)", said)) <= {f"<[{TOKENS}] x f32>"}  # logits
 
 
+class Tuples(nn.Module):
+    """Its cache is no object of transformers."""
+
+    def forward(self, tokens: Tensor, past_key_values: Any = None) -> Any:
+        length = 0 if past_key_values is None else past_key_values[0][0].shape[2]
+        return torch.ones(1, tokens.shape[1], WORDS) * length, None
+
+
 class Three(nn.Module):
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return q
@@ -450,6 +458,8 @@ def test_mistakes(tmp_path: Path) -> None:
         perpend.llm.compile(Three(), context=8)
     with pytest.raises(perpend.CompileError, match="cache_type: expected a module whose forward takes past_key_values"):
         perpend.llm.compile(Positions().eval(), context=8, cache_type="f16")
+    with pytest.raises(perpend.CompileError, match=r"fails with an empty DynamicCache: (TypeError|IndexError)"):
+        perpend.llm.compile(Tuples().eval(), context=8)
     with pytest.raises(perpend.CompileError, match="cache_type: expected f32, f16, bf16, int8, got 'q4'"):
         perpend.llm.compile(made("StableLm"), cache_type="q4")
     with pytest.raises(perpend.CompileError, match=f"expected at most {CONTEXT}"):

@@ -147,13 +147,13 @@ def _check_state(net: nn.Module) -> None:
 
 
 def _has_other_state(net: nn.Module) -> bool:
-    """Whether a model that fails with keys and values alone has a cache of its own that holds more."""
+    """Whether a model that fails with keys and values alone runs with a cache that it makes itself."""
     try:
         with torch.no_grad():
-            _call(net, torch.zeros(1, PIECE, dtype=torch.int64), None)
+            results = _call(net, torch.zeros(1, PIECE, dtype=torch.int64), None)
     except Exception:
         return False
-    return True
+    return hasattr(getattr(results, ARGUMENT, None), "layers")  # a Cache; modules of one's own may take tuples
 
 
 def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
@@ -166,7 +166,8 @@ def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
             results = _call(net, torch.zeros(1, PIECE, dtype=torch.int64), cache)
     except Exception as error:
         if _has_other_state(net):
-            raise _other_state(net, "it runs with a cache of its own, and not with an empty DynamicCache") from error
+            failure = f"an empty DynamicCache ({type(error).__name__}: {error})"
+            raise _other_state(net, f"it runs with a cache that it makes itself, and not with {failure}") from error
         raise CompileError(
             f"the module fails with an empty DynamicCache: {type(error).__name__}: {error}"
             "\nhint: does model(torch.zeros(1, 5, dtype=torch.int64), "
