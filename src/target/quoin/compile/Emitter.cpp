@@ -76,8 +76,8 @@ private:
   void endSections(ArrayRef<Core *> working);
   bool emitRows(const Step &step, ArrayRef<Spot> places);
   bool emitRolling(const Step &step, ArrayRef<Spot> places);
-  bool emitChunks(const std::vector<Nest> &parts, ArrayRef<Spot> places, Rolling rolling);
-  std::optional<Rolling> rollingOf(const Nest &part, ArrayRef<Spot> places, unsigned input, unsigned workers);
+  bool emitChunks(const EvenParts &division, ArrayRef<Spot> places, Rolling rolling);
+  std::optional<Rolling> rollingOf(const EvenParts &division, ArrayRef<Spot> places, unsigned input, uint64_t &least);
   void copyAhead(std::vector<Core *> &working, uint64_t idle);
   /// No core goes on before all have done what they have been given.
   void meet();
@@ -340,11 +340,14 @@ bool Emitter::emitRows(const Step &step, ArrayRef<Spot> places) {
   return true;
 }
 
-/// The chunks with which a part, the largest one, and the copies take the least time.
-std::optional<Rolling> Emitter::rollingOf(const Nest &part, ArrayRef<Spot> places, unsigned input, unsigned workers) {
+/// The chunks with which a part, the largest one, and the copies take the least time, if that is less than `least`.
+std::optional<Rolling> Emitter::rollingOf(const EvenParts &division, ArrayRef<Spot> places, unsigned input,
+                                          uint64_t &least) {
   std::optional<Rolling> best;
-  uint64_t least = 0;
-  for (uint64_t bytes = program.config.llbBytes / mostRingShare; !best && bytes >= program.config.llbBytes / 128;
+  const Nest &part = division.parts.front();
+  const auto workers = static_cast<unsigned>(division.parts.size());
+  bool isFound = false;
+  for (uint64_t bytes = program.config.llbBytes / mostRingShare; !isFound && bytes >= program.config.llbBytes / 128;
        bytes /= 2) {
     NearMemory near = prefetch.near(number), other = near;
     other.take(lastRing); // other cores may still read that
@@ -356,14 +359,21 @@ std::optional<Rolling> Emitter::rollingOf(const Nest &part, ArrayRef<Spot> place
     for (Rolling &each : rollingsOf(part, places, input, bytes)) {
       each.ring.byte = *to;
       each.ring.cores = 1; // any mask takes as long
+      if (division.rest > 0) {
+        const std::optional<OddRows> odd = oddRowsOf(division, each, 0);
+        if (!odd)
+          continue;
+        each.ring.odd = *odd;
+      }
       Stream &stream = cores.back()->stream;
       if (!emitMatrixNest(part, places, program.config, stream, workers, choices, each.ring).empty())
         continue;
+      isFound = true;
       constexpr uint64_t meeting = 100;
       const uint64_t copy = each.copyCycles(program.config), count = static_cast<uint64_t>(each.chunks());
       const uint64_t cycles = estimatedCycles(stream.current(), program.config, workers) + count * meeting;
       const uint64_t all = std::max(cycles, copy * count) + copy;
-      if (!best || all < least) {
+      if (all < least) {
         best = each;
         least = all;
       }
@@ -381,16 +391,28 @@ bool Emitter::emitRolling(const Step &step, ArrayRef<Spot> places) {
         find_if(part.nodes, [&](const Node &node) { return node.kind == Node::Load && node.access.buffer == input; });
     return load->access.base;
   };
-  for (const std::vector<Nest> &parts : divisionsOf(nest, places, static_cast<unsigned>(cores.size() - 1))) {
-    if (parts.size() == 1 || any_of(parts, [&](const Nest &part) { return baseOf(part) != baseOf(nest); }))
-      continue;
-    std::optional<Rolling> rolling = rollingOf(parts.front(), places, input, static_cast<unsigned>(parts.size()));
-    return rolling && emitChunks(parts, places, *rolling);
-  }
-  return false;
+  const auto workers = static_cast<unsigned>(cores.size() - 1);
+  const std::vector<std::vector<Nest>> divisions = divisionsOf(nest, places, workers);
+  auto keepsColumns = [&](const std::vector<Nest> &parts) {
+    return parts.size() > 1 && all_of(parts, [&](const Nest &part) { return baseOf(part) == baseOf(nest); });
+  };
+  const auto parts = find_if(divisions, keepsColumns);
+  if (parts == divisions.end())
+    return false;
+  EvenParts division;
+  division.parts = *parts;
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  std::optional<Rolling> rolling = rollingOf(division, places, input, least);
+  if (std::optional<EvenParts> even = evenPartsOf(nest, places, input, workers))
+    if (std::optional<Rolling> better = rollingOf(*even, places, input, least)) {
+      rolling = better;
+      division = *even;
+    }
+  return rolling && emitChunks(division, places, *rolling);
 }
 
-bool Emitter::emitChunks(const std::vector<Nest> &parts, ArrayRef<Spot> places, Rolling rolling) {
+bool Emitter::emitChunks(const EvenParts &division, ArrayRef<Spot> places, Rolling rolling) {
+  const std::vector<Nest> &parts = division.parts;
   Core &copying = *cores.front();
   std::vector<Core *> working = workersOf(parts.size());
   rolling.ring.cores = 1;
@@ -403,8 +425,9 @@ bool Emitter::emitChunks(const std::vector<Nest> &parts, ArrayRef<Spot> places, 
     return false;
   const auto sharers = static_cast<unsigned>(parts.size());
   uint64_t cycles = 0;
-  for (auto [part, core] : zip_equal(parts, working)) {
-    if (!emitMatrixNest(part, places, program.config, core->stream, sharers, choices, rolling.ring).empty())
+  for (auto [index, core] : enumerate(working)) {
+    rolling.ring.odd = division.rest ? *oddRowsOf(division, rolling, index) : OddRows();
+    if (!emitMatrixNest(parts[index], places, program.config, core->stream, sharers, choices, rolling.ring).empty())
       return false;
     cycles = std::max(cycles, estimatedCycles(core->stream.current(), program.config, sharers));
   }

@@ -187,8 +187,17 @@ bool MatrixNest::emitFeed(bool isRight, int64_t base, int64_t k) {
 /// k elements of the sum, from `base` on.
 bool MatrixNest::emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFirst) {
   stream.beginTurn(*rooms->pieceTurn);
+  if (!emitProduct(base, k, loopMask, isFirst))
+    return false;
+  if (odd && !odd->emitProduct(base, k, loopMask, isFirst))
+    return refuse(odd->problem);
+  stream.endTurn(*rooms->pieceTurn);
+  return true;
+}
+
+bool MatrixNest::emitProduct(int64_t base, int64_t k, uint8_t loopMask, bool isFirst) {
   for (bool isRight : {false, true}) {
-    if (tiling.hold[isRight] != Hold::Pieces)
+    if (tiling.hold[isRight] != Hold::Pieces || (isRight && isOdd))
       continue;
     const Factor &loaded = factor(isRight);
     std::optional<Operand> from = isFromRing(isRight)
@@ -200,9 +209,10 @@ bool MatrixNest::emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFir
     if (!emitLoad(isRight, k, *from, *to))
       return false;
   }
-  if (!emitFeed(false, base, k) || !emitFeed(true, base, k))
+  if (!emitFeed(false, base, k) || (!isOdd && !emitFeed(true, base, k)))
     return false;
-  std::optional<Operand> a = stream.at(room(MatrixRooms::FedLeft)), b = stream.at(room(MatrixRooms::FedRight)),
+  const uint64_t before = isOdd ? fractals(ring->odd.column, k, sizeOf(right.type)) : 0;
+  std::optional<Operand> a = stream.at(room(MatrixRooms::FedLeft)), b = stream.at(room(MatrixRooms::FedRight), before),
                          c = stream.at(room(MatrixRooms::Accumulators));
   if (!a || !b || !c)
     return refuseAddresses();
@@ -217,10 +227,7 @@ bool MatrixNest::emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFir
   multiply.src(1) = *b;
   multiply.zero = isFirst;
   multiply.loopMask = isFirst ? loopMask : 0;
-  if (!add(std::move(multiply)))
-    return false;
-  stream.endTurn(*rooms->pieceTurn);
-  return true;
+  return add(std::move(multiply));
 }
 
 /// Adds the result as it is to the one in L1.
@@ -304,7 +311,7 @@ bool MatrixNest::emitSums() {
   return true;
 }
 
-bool MatrixNest::emitLoops() {
+bool MatrixNest::numberLoops() {
   outer = spatial;
   if (!isDepthwise)
     llvm::append_range(outer, sums);
@@ -313,16 +320,21 @@ bool MatrixNest::emitLoops() {
   loopNumbers.assign(nest.loops.size(), std::nullopt);
   for (auto [number, loop] : llvm::enumerate(outer))
     loopNumbers[loop] = static_cast<unsigned>(number);
-  return emitNumbers() && emitLevel(0);
+  return emitNumbers();
+}
+
+bool MatrixNest::emitLoops() {
+  return numberLoops() && (!odd || odd->numberLoops() || refuse(odd->problem)) && emitLevel(0);
 }
 
 bool MatrixNest::isAhead(bool isRight, unsigned level) const {
   return level && tiling.hold[isRight] != Hold::Pieces && holdLevel[isRight] == level && rooms->loadTurns[isRight];
 }
 
-/// What is inside of so many loops. A held factor that has two slots is loaded an iteration ahead: its loads would
-/// otherwise wait in their unit's queue behind those of the pieces, which wait for the products of this iteration.
-bool MatrixNest::emitLevel(unsigned level) {
+/// Loads of held factors, and of operands of what is done to results, inside of so many loops. A held factor that has
+/// two slots is loaded an iteration ahead: its loads would otherwise wait in their unit's queue behind those of the
+/// pieces, which wait for the products of this iteration.
+bool MatrixNest::emitHeldAt(unsigned level) {
   for (bool isRight : {false, true}) {
     if (tiling.hold[isRight] == Hold::Pieces || holdLevel[isRight] != level || isAhead(isRight, level))
       continue;
@@ -333,13 +345,25 @@ bool MatrixNest::emitLevel(unsigned level) {
   }
   if (isDepthwise && holdLevel[true] == level && !feedTapWeights())
     return false;
-  if (!emitOperands(level))
+  return emitOperands(level);
+}
+
+/// What is inside of so many loops.
+bool MatrixNest::emitLevel(unsigned level) {
+  if (!emitHeldAt(level))
     return false;
+  if (odd && !odd->emitHeldAt(level))
+    return refuse(odd->problem);
   if (level == spatial.size()) {
     if (isDepthwise ? !emitTaps() : !emitSums())
       return false;
     outer = spatial;
-    return emitResult();
+    if (!emitResult())
+      return false;
+    if (!odd)
+      return true;
+    odd->outer = odd->spatial;
+    return odd->emitResult() || refuse(odd->problem);
   }
   const int64_t count = nest.loops[spatial[level]].extent;
   const bool ahead[2] = {isAhead(false, level + 1), isAhead(true, level + 1)};
@@ -383,8 +407,18 @@ bool MatrixNest::emitTurn(unsigned level, int64_t begin, int64_t count, ArrayRef
 /// Rows and columns are multiples of the tile.
 bool MatrixNest::emitWhole(MatrixRooms &shared) {
   rooms = &shared;
+  MatrixNest rest(*this);
+  MatrixRooms restRooms;
   orderLoops();
-  return makeRooms() && emitLoops();
+  if (!makeRooms())
+    return false;
+  if (ring && ring->odd.columns > 0) {
+    rest.becomeOdd();
+    if (!rest.makeOddRooms(*this, restRooms))
+      return refuse(rest.problem);
+    odd = &rest;
+  }
+  return emitLoops();
 }
 
 /// What is no multiple of a tile of this axis is a part of its own.
@@ -427,7 +461,8 @@ bool MatrixNest::emitTiling(const Tiling &wanted) {
 bool MatrixNest::chooseTiles() {
   std::string shape = shapeOf(nest, places, sharers);
   if (ring)
-    shape += " ring " + std::to_string(ring->columns) + "," + std::to_string(ring->sum);
+    for (int64_t each : {ring->columns, ring->sum, ring->odd.rows, ring->odd.columns})
+      shape += " ring " + std::to_string(each);
   if (auto known = choices.products.find(shape); known != choices.products.end() && emitTiling(known->second))
     return true;
   std::optional<Tiling> best;

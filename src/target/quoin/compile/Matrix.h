@@ -14,6 +14,12 @@ struct Choices;
 std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices);
 
+/// Rows of a product that are too few for a tile of 16 in each core: each core has some columns of them in each chunk,
+/// from `column` on. `row`: from the first row of the core's own part.
+struct OddRows {
+  int64_t row = 0, rows = 0, column = 0, columns = 0;
+};
+
 /// A factor that comes to LLB in chunks while cores compute: so many columns, for so many elements of the sum. Chunks
 /// of the same columns follow on one another.
 struct Ring {
@@ -22,6 +28,7 @@ struct Ring {
   unsigned slots = 2;
   int64_t columns = 1, sum = 1;
   uint32_t cores = 0; ///< that meet before each chunk is read
+  OddRows odd = {};   ///< besides the rows of the nest
 };
 
 /// Rows of the left factor that a core has at once while the right one comes through a ring.

@@ -102,8 +102,13 @@ private:
   std::optional<Operand> ringOperand(int64_t base);
   int64_t ringDistance() const;
   bool isFromRing(bool isRight) const { return isRight && ring; }
+  void becomeOdd();
+  bool makeOddRooms(const MatrixNest &main, MatrixRooms &own);
+  bool numberLoops();
+  bool emitHeldAt(unsigned level);
   bool emitHeld(bool isRight, int64_t ahead = 0);
   bool emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFirst);
+  bool emitProduct(int64_t base, int64_t k, uint8_t loopMask, bool isFirst);
   bool emitFeed(bool isRight, int64_t base, int64_t k);
   bool mayHoldWindow() const;
   llvm::SmallVector<unsigned, 8> windowLoops() const;
@@ -225,6 +230,8 @@ private:
   Factor left, right;
   std::array<int, numAxes> axes = {-1, -1, -1};
   const Ring *ring = nullptr;
+  MatrixNest *odd = nullptr; ///< the ring's odd rows
+  bool isOdd = false;        ///< this is them: the right factor is there
   bool isDepthwise = false;
   unsigned tapAlong = 0, tapAcross = 0; ///< of a depthwise nest: loops of the sum
   std::optional<unsigned> rowLoop;      ///< around the one of the rows, whose lines follow on one another in the result

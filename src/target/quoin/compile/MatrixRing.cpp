@@ -1,7 +1,8 @@
 //===- MatrixRing.cpp - products whose right factor comes in chunks -------===//
 //
 // Chunks of the same columns follow on one another along the sum, those of the next columns come behind them. All rows
-// are one tile, so each chunk is read once.
+// are one tile, so each chunk is read once. Odd rows are a second tile, whose products come behind those of the first
+// in each piece, and whose right factor is a part of the columns that have been fed for that.
 //
 //===----------------------------------------------------------------------===//
 #include "target/quoin/compile/Matrix.h"
@@ -16,7 +17,7 @@ std::vector<Tiling> MatrixNest::ringTilings() const {
   if (extentOf(N) % ring->columns || extentOf(K) % ring->sum)
     return found;
   constexpr int64_t lanes = 16;
-  const int64_t rows = extentOf(M), step = 32 / sizeOf(left.type);
+  const int64_t rows = extentOf(M), oddRows = ring->odd.columns > 0 ? ring->odd.rows : 0, step = 32 / sizeOf(left.type);
   auto bytesOf = [&](int64_t own) {
     return static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(own), lanes)) * 2;
   };
@@ -24,7 +25,7 @@ std::vector<Tiling> MatrixNest::ringTilings() const {
     return found;
   for (int64_t feedSlots : {2, 1}) {
     const int64_t longest =
-        std::min(static_cast<int64_t>(config.l0aBytes) / (bytesOf(rows) * 16 * feedSlots),
+        std::min(static_cast<int64_t>(config.l0aBytes) / ((bytesOf(rows) + bytesOf(oddRows)) * 16 * feedSlots),
                  static_cast<int64_t>(config.l0bBytes) / (bytesOf(ring->columns) * 16 * feedSlots)) *
         step;
     int64_t length = std::min(longest, ring->sum) / step * step;
@@ -57,16 +58,44 @@ std::optional<Operand> MatrixNest::ringOperand(int64_t base) {
                        static_cast<uint64_t>(base * step), {{*loopNumbers[outer.back()], tile[K] * step}});
 }
 
+/// Of this nest as it was before its loops were ordered.
+void MatrixNest::becomeOdd() {
+  const OddRows &rest = ring->odd;
+  isOdd = true;
+  nest.loops[axes[M]].extent = tile[M] = rest.rows;
+  forEachAccess([&](ElementAccess &access) {
+    access.base += distanceOf(access, M, rest.row) + rest.column * strideOf(access, N);
+  });
+  orderLoops();
+  tile[N] = rest.columns; // of each chunk
+  tiling.tile = tile;
+}
+
+/// Turns are those of the other rows, and so is the right factor.
+bool MatrixNest::makeOddRooms(const MatrixNest &main, MatrixRooms &own) {
+  own.turns = main.rooms->turns;
+  own.pieceTurn = main.rooms->pieceTurn;
+  for (MatrixRooms::Role role : {MatrixRooms::Right, MatrixRooms::FedRight})
+    own.rooms[role] = main.rooms->rooms[role];
+  rooms = &own;
+  return makeRooms();
+}
+
 bool MatrixNest::emitChunks() {
   if (!rooms->chunkTurn)
     rooms->chunkTurn = stream.newTurn();
   uint8_t mask = 0;
+  auto addLoop = [](MatrixNest &to, int64_t count, int64_t length) {
+    to.loopNumbers.push_back(static_cast<unsigned>(to.outer.size()));
+    to.outer.push_back(static_cast<unsigned>(to.nest.loops.size()));
+    to.nest.loops.push_back({count, true});
+    to.forEachAccess([&](ElementAccess &access) { access.strides.push_back(to.strideOf(access, K) * length); });
+  };
   auto open = [&](int64_t count, int64_t length) {
     mask |= static_cast<uint8_t>(1u << outer.size());
-    loopNumbers.push_back(static_cast<unsigned>(outer.size()));
-    outer.push_back(static_cast<unsigned>(nest.loops.size()));
-    nest.loops.push_back({count, true});
-    forEachAccess([&](ElementAccess &access) { access.strides.push_back(strideOf(access, K) * length); });
+    addLoop(*this, count, length);
+    if (odd)
+      addLoop(*odd, count, length);
     stream.openLoop(static_cast<uint64_t>(count));
   };
   open(extentOf(K) / ring->sum, ring->sum);

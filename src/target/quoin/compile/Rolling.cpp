@@ -1,5 +1,6 @@
 //===- Rolling.cpp - factors that come while they are used ----------------===//
 #include "target/quoin/compile/Rolling.h"
+#include "target/quoin/compile/Cores.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -96,6 +97,37 @@ bool canRoll(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, cons
   const auto rows = static_cast<uint64_t>(nest.loops[loopsOf(nest, input)->rows].extent);
   return llvm::divideCeil(rows, config.coresPerCluster - 1) <= static_cast<uint64_t>(mostRowsOfRing) &&
          !rollingsOf(nest, places, input, config.llbBytes / mostRingShare).empty();
+}
+
+std::optional<EvenParts> evenPartsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, unsigned cores) {
+  constexpr int64_t lanes = 16;
+  const auto loop = static_cast<unsigned>(loopsOf(nest, input)->rows);
+  const Spot &place = places[nest.store.buffer];
+  const auto size = static_cast<int64_t>(sizeOf(nest.type));
+  const int64_t all = nest.loops[loop].extent, tiles = all / lanes / cores;
+  const bool hasLines = iterationsOfLines(nest, loop, place) == 1 &&
+                        (static_cast<int64_t>(place.byte) + nest.store.base * size) % int64_t{lineBytes} == 0;
+  EvenParts even;
+  even.rows = tiles * lanes;
+  even.rest = all - even.rows * cores;
+  if (!hasLines || tiles == 0 || even.rest == 0)
+    return std::nullopt;
+  for (unsigned part = 0; part < cores; ++part) {
+    even.parts.push_back(nest);
+    cut(even.parts.back(), loop, part * even.rows, (part + 1) * even.rows);
+  }
+  return even;
+}
+
+std::optional<OddRows> oddRowsOf(const EvenParts &even, const Rolling &rolling, size_t part) {
+  const size_t parts = even.parts.size();
+  const uint64_t line = lineBytes / sizeOf(even.parts.front().type);
+  const int64_t columns = rolling.ring.columns;
+  if (static_cast<uint64_t>(columns) % line)
+    return std::nullopt;
+  const auto share = static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(static_cast<uint64_t>(columns), parts), line));
+  const int64_t begin = std::min(columns, share * static_cast<int64_t>(part));
+  return OddRows{even.rows * static_cast<int64_t>(parts - part), even.rest, begin, std::min(share, columns - begin)};
 }
 
 /// A chunk at the loops that are open, into the next slot.

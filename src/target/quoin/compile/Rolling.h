@@ -34,6 +34,18 @@ std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, u
 /// can be cut into chunks, and of whose left one a core can have its rows at once.
 bool canRoll(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, const Config &config);
 
+/// Parts of a product for so many cores, each of whole tiles of rows, and the rows behind them, which all cores share.
+struct EvenParts {
+  std::vector<Nest> parts;
+  int64_t rows = 0, rest = 0; ///< of a part; behind all parts
+};
+
+/// nullopt: no rows are left, or cores would write to the same lines.
+std::optional<EvenParts> evenPartsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, unsigned cores);
+
+/// What the core of a part has of the rows behind all parts, if chunks are these. nullopt: lines have columns of two.
+std::optional<OddRows> oddRowsOf(const EvenParts &even, const Rolling &rolling, size_t part);
+
 /// Fills the section of the first core with the copy of the first chunk, or with those of all others and the meetings.
 bool emitFirstChunk(const Rolling &rolling, Stream &stream);
 bool emitOtherChunks(const Rolling &rolling, Stream &stream);
