@@ -167,7 +167,7 @@ def test_a_worker_is_killed_in_its_job(cluster: str, tmp_path: Path, monkeypatch
     steps: list[Progress] = []
     database = tmp_path / "tuned.db"
     found = fleet.tune(
-        DIGITS, database, budget=90, trials=35, trials_per_job=3, symbols={"n": 2}, progress=steps.append
+        DIGITS, database, budget=400, trials=35, trials_per_job=3, symbols={"n": 2}, progress=steps.append
     )
     jobs = [line.split() for line in log.read_text().splitlines()]
     killed = jobs[0]
