@@ -3,13 +3,14 @@ python bench/quoin_ablation.py
 
 Writes docs/quoin/decisions.md, and the same numbers as JSON beside it. Each network is compiled once with everything
 and once without each decision (`--target quoin:c8,-parts`). What is in the JSON is not measured again, so that a run
-that was ended goes on; without the file, everything is. All cycles come from the simulator's own model
-(quoin-sim --mode=time).
+that was ended goes on; with another compiler than it had, everything is. All cycles come from the simulator's own
+model (quoin-sim --mode=time).
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
@@ -52,14 +53,17 @@ class Measurements:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self.known: dict[str, int | None] = json.loads(REPORT.read_text()) if REPORT.exists() else {}
+        self.compiler = hashlib.sha256((quoin.BUILD / "bin" / "perpend").read_bytes()).hexdigest()
+        earlier = json.loads(REPORT.read_text()) if REPORT.exists() else {}
+        same = earlier.get("compiler") == self.compiler
+        self.known: dict[str, int | None] = earlier["cycles"] if same else {}
 
     def cycles(self, name: str, batch: int, *left_out: str) -> int | None:
         """None: compiling or simulating takes too long."""
         key = "/".join([name, str(batch), *sorted(left_out)])
         if key not in self.known:
             self.known[key] = self._measure(name, batch, left_out)
-            REPORT.write_text(json.dumps(self.known, indent=1))
+            REPORT.write_text(json.dumps({"compiler": self.compiler, "cycles": self.known}, indent=1))
             print(key, self.known[key], flush=True)
         return self.known[key]
 
