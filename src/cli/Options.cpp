@@ -155,7 +155,8 @@ void OptionList::needSource(ArrayRef<StringRef> flags) {
 bool OptionList::checkCompiled(StringRef path) const {
   for (const Option &option : options)
     if (option.needsSource && option.isGiven)
-      return fail("option '" + option.spelling() + "' needs the model in its source form, '" + path + "' is compiled already",
+      return fail("option '" + option.spelling() + "' needs the model in its source form, '" + path +
+                      "' is compiled already",
                   "give the file that it was compiled from, or leave " + option.spelling() + " out"),
              false;
   return true;
