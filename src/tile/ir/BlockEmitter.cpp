@@ -104,8 +104,8 @@ Value BlockEmitter::element(OpBuilder &builder, Location loc, Value tensor, Valu
 Value BlockEmitter::newElement(OpBuilder &builder, Location loc, Value tensor, ValueRange index) {
   if (Value buffer = bufferOf(tensor))
     return createLoad(builder, loc, buffer, expressions(index), names);
-  if (auto constant = tensor.getDefiningOp<graph::ConstantOp>()) {
-    auto scalar = cast<DenseElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
+  if (DenseElementsAttr constant; matchPattern(tensor, m_Constant(&constant))) {
+    auto scalar = constant.getSplatValue<Attribute>();
     if (auto integer = dyn_cast<IntegerAttr>(scalar))
       scalar = IntegerAttr::get(graph::scalarTypeOf(tensor), integer.getValue());
     return builder.create<arith::ConstantOp>(loc, cast<TypedAttr>(scalar));

@@ -229,26 +229,35 @@ static std::optional<CentredNumbers> asUnsignedBytes(graph::Builder &builder, Va
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// The least and the greatest element of an i16 constant.
-static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value tensor) {
-  auto constant = tensor.getDefiningOp<graph::ConstantOp>();
-  if (!constant || !elementTypeOf(tensor).isSignlessInteger(16))
+template <typename Number> static std::pair<int64_t, int64_t> rangeOfNumbers(ArrayRef<char> bytes) {
+  Number least = std::numeric_limits<Number>::max(), most = std::numeric_limits<Number>::min();
+  for (size_t i = 0; i + sizeof(Number) <= bytes.size(); i += sizeof(Number)) {
+    Number number;
+    std::memcpy(&number, bytes.data() + i, sizeof number);
+    least = std::min(least, number);
+    most = std::max(most, number);
+  }
+  return {least, most};
+}
+
+std::optional<std::pair<int64_t, int64_t>> tile::rangeOfConstant(Value tensor, bool isUnsigned) {
+  ElementsAttr numbers;
+  const unsigned bits = graph::bitWidth(elementTypeOf(tensor));
+  if (!isa<IntegerType>(elementTypeOf(tensor)) || (bits != 8 && bits != 16) ||
+      !matchPattern(tensor, m_Constant(&numbers)))
     return std::nullopt;
   std::vector<char> storage;
-  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
-  std::pair<int64_t, int64_t> range(0, 0);
-  for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
-    int16_t value;
-    std::memcpy(&value, bytes.data() + i, sizeof(value));
-    range = {std::min<int64_t>(range.first, value), std::max<int64_t>(range.second, value)};
-  }
-  return range;
+  ArrayRef<char> bytes = constantBytes(numbers, storage);
+  return bits == 8    ? isUnsigned ? rangeOfNumbers<uint8_t>(bytes) : rangeOfNumbers<int8_t>(bytes)
+            : isUnsigned ? rangeOfNumbers<uint16_t>(bytes)
+                      : rangeOfNumbers<int16_t>(bytes);
 }
 
 static std::optional<CentredNumbers> asSignedBytes(graph::Builder &builder, Value operand) {
   Type type = builder.operations.getI8Type();
-  if (auto range = rangeOf(operand)) {
-    auto [low, high] = *range;
+  const bool isOf16Bits = elementTypeOf(operand).isSignlessInteger(16);
+  if (auto range = isOf16Bits ? rangeOfConstant(operand, /*isUnsigned=*/false) : std::nullopt) {
+    const int64_t low = std::min<int64_t>(range->first, 0), high = std::max<int64_t>(range->second, 0);
     bool fits = low >= -128 && high <= 127;
     if (!fits && high - low > 255)
       return std::nullopt;
@@ -318,15 +327,16 @@ private:
 
 /// Whether all elements of an f32 constant are exactly representable in a narrower type.
 static bool isConstantOf(Value tensor, Type type) {
-  auto constant = tensor.getDefiningOp<graph::ConstantOp>();
+  ElementsAttr constant;
   auto narrow = dyn_cast<FloatType>(type);
-  if (!constant || !narrow || !elementTypeOf(tensor).isF32() || !holdsAll(elementTypeOf(tensor), type))
+  if (!matchPattern(tensor, m_Constant(&constant)) || !narrow || !elementTypeOf(tensor).isF32() ||
+      !holdsAll(elementTypeOf(tensor), type))
     return false;
   Format format(narrow.getFloatSemantics());
-  if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && dense.isSplat())
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant); dense && dense.isSplat())
     return format.hasAll(dense.getRawData());
   std::vector<char> storage;
-  return format.hasAll(constantBytes(constant.getValue(), storage));
+  return format.hasAll(constantBytes(constant, storage));
 }
 
 /// The elements of `type` from which an operand was extended, before it was moved.

@@ -50,6 +50,9 @@ mlir::Value scaleBytes(graph::Builder &builder, mlir::Value numbers, mlir::Value
 /// What a map extends to wider floats, if it does nothing else; null: it does not.
 mlir::Value extendedBy(mlir::Operation *op);
 
+/// The least and the greatest number of a constant of integers of 8 or 16 bits; nullopt: it is none.
+std::optional<std::pair<int64_t, int64_t>> rangeOfConstant(mlir::Value tensor, bool isUnsigned);
+
 /// The type of floats that were extended and then moved; null: they were not.
 mlir::Type extendedFloats(mlir::Value operand);
 

@@ -24,25 +24,10 @@ int64_t GroupedWeights::zeroShift(bool storesUnsigned) const {
                                                : 0;
 }
 
-template <typename Number> static std::pair<double, double> rangeOf(ArrayRef<char> bytes) {
-  Number least = std::numeric_limits<Number>::max(), most = std::numeric_limits<Number>::min();
-  for (char byte : bytes) {
-    least = std::min(least, static_cast<Number>(byte));
-    most = std::max(most, static_cast<Number>(byte));
-  }
-  return {least, most};
-}
-
 bool GroupedWeights::areWithin(double least, double most) const {
-  auto constant = numbers.constant.getDefiningOp<graph::ConstantOp>();
-  if (!constant)
-    return false;
-  if (!range) {
-    std::vector<char> storage;
-    ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
-    range = numbers.isUnsigned ? rangeOf<uint8_t>(bytes) : rangeOf<int8_t>(bytes);
-  }
-  return range->first >= least && range->second <= most;
+  if (!range)
+    range = rangeOfConstant(numbers.constant, numbers.isUnsigned);
+  return range && double(range->first) >= least && double(range->second) <= most;
 }
 
 bool GroupedWeights::isNarrowed(const GroupLayout &layout) const {

@@ -78,7 +78,8 @@ private:
   friend class GroupPacker;
   /// Whether all numbers of the constant, of 8 bits, are in this range.
   bool areWithin(double least, double most) const;
-  mutable std::optional<std::pair<double, double>> range; ///< the least and the greatest number, once it was asked for
+  mutable std::optional<std::pair<int64_t, int64_t>>
+      range; ///< the least and the greatest number, once it was asked for
   /// Zero points of unsigned numbers are reduced by half of the range where the numbers are stored as signed.
   int64_t zeroShift(bool storesUnsigned = false) const;
   bool hasZeros(bool storesUnsigned = false) const { return zeros || zero != double(zeroShift(storesUnsigned)); }

@@ -173,7 +173,9 @@ bool WeightsReader::isGroupOf(Value index) {
 /// Sorts the depth by group; groups must be equally long.
 bool WeightsReader::sortGroups() {
   std::vector<char> storage;
-  ArrayRef<char> bytes = constantBytes(groupOfDepth.getDefiningOp<graph::ConstantOp>().getValue(), storage);
+  ElementsAttr constant;
+  matchPattern(groupOfDepth, m_Constant(&constant));
+  ArrayRef<char> bytes = constantBytes(constant, storage);
   SmallVector<int64_t> groupOf(weights.depth);
   std::memcpy(groupOf.data(), bytes.data(), groupOf.size() * sizeof(int64_t));
   for (int64_t &group : groupOf)
