@@ -6,14 +6,11 @@ the work (perpend_llm.h), so a program in C says the same.
 
 from __future__ import annotations
 
-import difflib
 import glob
 import hashlib
 import importlib.metadata
 import importlib.util
-import inspect
 import json
-import operator
 import os
 import platform
 import re
@@ -30,12 +27,11 @@ from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from . import _limit, _perpend, check_options
+from .prompts import Messages, check_names, encoded, listed, pairs_of, tokens_of
 from .sampling import Sampler, _real, _whole
 from .temporary_folders import TemporaryFolder
 
 __all__ = ["Continuation", "LanguageModel", "compile", "load"]
-
-Messages = Sequence[Mapping[str, str]]
 
 _ADD_SPECIAL, _PARSE_SPECIAL, _SKIP_SPECIAL = 1, 2, 4
 _POOLINGS = ("mean", "last", None)
@@ -45,63 +41,6 @@ _FINISHES = (None, "stop", "length")
 DEFAULTS: Mapping[str, float | int] = MappingProxyType(
     {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05, "repetition_penalty": 1.0}
 )
-_OF_SAMPLER = list(inspect.signature(Sampler).parameters)
-
-
-def _ids(tokens: Iterable[int]) -> list[int]:
-    """The tokens of a list, a tensor [n], or [1, n] as tokenizers of transformers give. Errors: TypeError."""
-    found: Any = tokens.tolist() if hasattr(tokens, "tolist") else tokens
-    try:
-        found = list(found)
-        if len(found) == 1 and isinstance(found[0], list):
-            found = found[0]
-        numbers = [operator.index(token) for token in found]
-    except TypeError:
-        raise TypeError(f"expected the numbers of tokens, such as [1, 15043], got {tokens!r}") from None
-    for number in numbers:
-        _whole("tokens", number, 32)
-    return numbers
-
-
-def _encoded(name: str, text: Any) -> bytes:
-    if not isinstance(text, str):
-        raise TypeError(f"{name}: expected a text, got {text!r}")
-    return text.encode()
-
-
-def _check_names(function: Callable[..., object], sampling: Mapping[str, Any]) -> None:
-    """Errors: TypeError for what is neither an argument of the function nor an option of a sampler."""
-    for name in sampling:
-        if name in _OF_SAMPLER:
-            continue
-        known = [each for each in inspect.signature(function).parameters if each != "sampling"] + _OF_SAMPLER
-        guess = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean '{guess[0]}'?" if guess else f"the arguments are {' '.join(known)}"
-        raise TypeError(f"{function.__name__}() has no argument '{name}'\nhint: {hint}")
-
-
-def _listed(entries: str | Iterable[str]) -> str:
-    """Names of entries with commas between them. Errors: TypeError."""
-    if isinstance(entries, str):
-        return entries
-    names = list(entries) if isinstance(entries, Iterable) else [entries]
-    if not isinstance(entries, Iterable) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"entries: expected names, such as ['embed', 'verify'] or 'embed,verify', got {entries!r}")
-    return ",".join(names)
-
-
-def _pairs(messages: Messages) -> list[tuple[bytes, bytes]]:
-    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
-        raise TypeError(f"messages: expected a list of dicts with role and content, got {type(messages).__name__}")
-    for message in messages:
-        if not isinstance(message, Mapping):
-            raise TypeError(f"messages: expected dicts with role and content, got {message!r}")
-        if set(message) != {"role", "content"}:
-            raise ValueError(f"messages: expected dicts with role and content, got the keys {sorted(message)}")
-        for key, text in message.items():
-            if not isinstance(text, str):
-                raise ValueError(f"messages: expected a text as {key}, got {text!r}")
-    return [(message["role"].encode(), message["content"].encode()) for message in messages]
 
 
 class _Turns:
@@ -269,15 +208,15 @@ class LanguageModel:
     def encode(self, text: str, *, add_special_tokens: bool = True, parse_special_tokens: bool = False) -> list[int]:
         """The tokens of a text."""
         flags = (_ADD_SPECIAL if add_special_tokens else 0) | (_PARSE_SPECIAL if parse_special_tokens else 0)
-        return self._model.encode(_encoded("text", text), flags)
+        return self._model.encode(encoded("text", text), flags)
 
     def decode(self, tokens: Iterable[int], *, skip_special_tokens: bool = True) -> str:
         """The text of tokens."""
-        return self._model.decode(_ids(tokens), _SKIP_SPECIAL if skip_special_tokens else 0).decode()
+        return self._model.decode(tokens_of(tokens), _SKIP_SPECIAL if skip_special_tokens else 0).decode()
 
     def render(self, messages: Messages) -> str:
         """What the chat template makes of messages, ending where the assistant begins to speak."""
-        return self._model.render(_pairs(messages)).decode()
+        return self._model.render(pairs_of(messages)).decode()
 
     def logits(self, tokens: Iterable[int], rows: int | None = None) -> Any:
         """The logits of the token that follows these, f32 [vocabulary].
@@ -287,7 +226,7 @@ class LanguageModel:
             a model with the entry `verify`.
         Errors: ValueError.
         """
-        self._sequence.set(_ids(tokens))
+        self._sequence.set(tokens_of(tokens))
         return self._sequence.logits() if rows is None else self._sequence.row_logits(_whole("rows", rows, 64))
 
     @property
@@ -307,7 +246,7 @@ class LanguageModel:
         if isinstance(text, str):
             self._sequence.set_text(text.encode(), _ADD_SPECIAL)
         else:
-            self._sequence.set(_ids(text))
+            self._sequence.set(tokens_of(text))
         found = self._sequence.embed(_POOLINGS.index(pooling))
         return found if pooling is None else found[0]
 
@@ -350,7 +289,7 @@ class LanguageModel:
         """
         if not self.has_tokenizer:
             raise ValueError("this model has no tokenizer\nhint: generate_tokens, or compile it with a tokenizer")
-        _check_names(self.generate, sampling)
+        check_names(self.generate, sampling)
         continuation = self._started(
             (prompt, raw), stop, max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling
         )
@@ -374,7 +313,7 @@ class LanguageModel:
 
         Arguments and errors: as `generate`; there are no texts to stop at. Errors come with the call.
         """
-        _check_names(self.generate_tokens, sampling)
+        check_names(self.generate_tokens, sampling)
         return self._started(
             (prompt, raw), (), max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling
         ).each_token()
@@ -391,7 +330,7 @@ class LanguageModel:
     ) -> Continuation:
         if not isinstance(stop, Iterable):
             raise TypeError(f"stop: expected a list of texts, got {stop!r}")
-        stops = [_encoded("stop", text) for text in ([stop] if isinstance(stop, str) else stop)]
+        stops = [encoded("stop", text) for text in ([stop] if isinstance(stop, str) else stop)]
         limit = -1 if max_tokens is None else _whole("max_tokens", max_tokens, 64)
         choice = _whole("choice", choice, 32, signed=False)
         beams, penalty = _whole("beams", search[0], 32), _real("length_penalty", search[1])
@@ -417,9 +356,9 @@ class LanguageModel:
             )
         items: list[Any] = list(prompt)
         if items and all(isinstance(item, Mapping) for item in items):
-            self._sequence.set_chat(_pairs(items))
+            self._sequence.set_chat(pairs_of(items))
         else:
-            self._sequence.set(_ids(items))
+            self._sequence.set(tokens_of(items))
 
 
 Progress = Callable[[str], object]
@@ -444,7 +383,7 @@ def load(
     Errors: FileNotFoundError, RuntimeError, ValueError for a model that is no language model, CompileError.
     """
     if "entries" in options:
-        options["entries"] = _listed(options["entries"])
+        options["entries"] = listed(options["entries"])
     if not isinstance(path, (str, PathLike)):
         if folder is not None:
             raise ValueError(
@@ -574,7 +513,7 @@ def compile(
     check_options(options, ("model", "output", "tokenizer", "context", "cache_type", "entries", "threads"))
     if context is not None and (not isinstance(context, int) or isinstance(context, bool) or context < 1):
         raise ValueError(f"context: expected a number of tokens above 0, or None, got {context!r}")
-    module = _imported(model, tokenizer, context or 0, cache_type, _listed(entries))
+    module = _imported(model, tokenizer, context or 0, cache_type, listed(entries))
     folder = TemporaryFolder() if output is None else None
     path = str(Path(folder.name) / "model.so") if folder else os.fsdecode(output or "")
     module.compile(path, options)
