@@ -1,6 +1,7 @@
 // Near memory holds a whole batch if a sum lies where its addend did.
 // RUN: perpend-opt --graph-fuse-kernels "--graph-split-batches=near-bytes=90000 overwrites=true" %s | FileCheck --check-prefix=WHOLE %s
 // RUN: perpend-opt --graph-fuse-kernels --graph-split-batches=near-bytes=90000 %s | FileCheck --check-prefix=PARTS %s
+// RUN: same-values %s "graph-fuse-kernels,graph-split-batches{near-bytes=90000}"
 
 // WHOLE-LABEL: func.func @main
 // WHOLE-NOT: graph.slice

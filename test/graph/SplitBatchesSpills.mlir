@@ -2,7 +2,7 @@
 // computed goes to far memory and back.
 // RUN: perpend-opt --graph-fuse-kernels --graph-split-batches=near-bytes=328000 %s | FileCheck --check-prefix=WHOLE %s
 // RUN: perpend-opt --graph-fuse-kernels --graph-split-batches=near-bytes=327000 %s | FileCheck --check-prefix=PARTS %s
-// RUN: same-values %s "graph-fuse-kernels,graph-split-batches{near-bytes=328000}"
+// RUN: same-values %s "graph-fuse-kernels,graph-split-batches{near-bytes=327000}"
 
 // 328000 bytes hold the weights beside the values of the third product, without the result of the first one.
 // WHOLE-LABEL: func.func @main

@@ -8,7 +8,7 @@ import numpy as np
 import perpend
 import pytest
 from conformance.onnx_foreign import missing
-from onnx import TensorProto, helper
+from onnx import NodeProto, TensorProto, helper
 from python.test_accelerators import expect, floats, model_of, node
 
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
@@ -168,43 +168,36 @@ def values(names: str, kind: int, shape: list[int]) -> list[Any]:
     return [helper.make_tensor_value_info(name, kind, shape) for name in names.split()]
 
 
+def loop(body: list[NodeProto], size: int) -> list[NodeProto]:
+    """`v`, of so many numbers, becomes `next` in each iteration `n`; the result is the last one, and each of them."""
+
+    def carried(names: str) -> list[Any]:
+        return values(names, TensorProto.FLOAT, [size])
+
+    body += [node("Identity", "next", "kept"), node("Identity", "go", "on")]
+    graph = helper.make_graph(
+        body,
+        "body",
+        values("n", TensorProto.INT64, [])
+        + values("go", TensorProto.BOOL, [])
+        + values("v", TensorProto.FLOAT, [size]),
+        values("on", TensorProto.BOOL, []) + values("next kept", TensorProto.FLOAT, [size]),
+    )
+    return [node("Loop", "count true first", "last all", body=graph), node("Add", "all last")]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_loops_of_few_iterations(target: str) -> None:
     """A sum so far, and all of them: each iteration reads its own row."""
-    body = helper.make_graph(
-        [
-            node("Gather", "x n", "row"),
-            node("Mul", "v row", "m"),
-            node("Add", "m row", "next"),
-            node("Identity", "next", "kept"),
-            node("Identity", "go", "on"),
-        ],
-        "body",
-        values("n", TensorProto.INT64, []) + values("go", TensorProto.BOOL, []) + values("v", TensorProto.FLOAT, [3]),
-        values("on", TensorProto.BOOL, []) + values("next kept", TensorProto.FLOAT, [3]),
-    )
-    nodes = [node("Loop", "count true first", "last all", body=body), node("Add", "all last")]
+    nodes = loop([node("Gather", "x n", "row"), node("Mul", "v row", "m"), node("Add", "m row", "next")], 3)
     weights = {"count": np.array(5), "true": np.array(True), "first": np.ones(3, np.float32)}
     assert expect(model_of(nodes, {"x": floats(5, 3)}, weights), {"x": floats(5, 3)}, target) == []
 
 
 def test_loops_with_sizes_of_their_own() -> None:
     """Each iteration measures how much it takes."""
-    body = helper.make_graph(
-        [
-            node("Add", "n one", "end"),
-            node("Unsqueeze", "n zeros", "from"),
-            node("Unsqueeze", "end zeros", "to"),
-            node("Slice", "x from to", "part"),
-            node("Add", "v part", "next"),
-            node("Identity", "go", "on"),
-            node("Identity", "next", "kept"),
-        ],
-        "body",
-        values("n", TensorProto.INT64, []) + values("go", TensorProto.BOOL, []) + values("v", TensorProto.FLOAT, [1]),
-        values("on", TensorProto.BOOL, []) + values("next kept", TensorProto.FLOAT, [1]),
-    )
-    nodes = [node("Loop", "count true first", "last all", body=body), node("Add", "all last")]
+    body = [node("Add", "n one", "end"), node("Unsqueeze", "n zeros", "from"), node("Unsqueeze", "end zeros", "to")]
+    nodes = loop([*body, node("Slice", "x from to", "part"), node("Add", "v part", "next")], 1)
     weights = {"count": np.array(4), "true": np.array(True), "first": np.ones(1, np.float32), "one": np.array(1)}
     inputs = {"x": floats(5)}
     assert expect(model_of(nodes, inputs, weights | {"zeros": np.array([0])}), inputs) == []

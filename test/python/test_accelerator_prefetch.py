@@ -16,6 +16,15 @@ from python.test_accelerators import expect, floats, model_of, node
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
 
 
+def read_by_cores(module: perpend.Module, folder: Path) -> list[int]:
+    """Bytes that each core of a program reads from DDR."""
+    path, report = folder / "program.qn", folder / "report.json"
+    module.compile(str(path), {"target": "quoin:c8"})
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
+
+
 def test_only_one_core_reads_weights(tmp_path: Path) -> None:
     """Cores share the columns of a product of one row. Weights of the first product come from DDR to the core that
     needs them; those of the others are copied by one core, once."""
@@ -28,11 +37,7 @@ def test_only_one_core_reads_weights(tmp_path: Path) -> None:
         nodes.append(node("Relu", f"p{layer}", f"r{layer}" if layer + 1 < layers else "y"))
     model = model_of(nodes, {"x": x}, weights)
     assert expect(model, {"x": x}, "quoin:c8") == []
-    path, report = tmp_path / "program.qn", tmp_path / "report.json"
-    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
-    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
-    read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
+    read = read_by_cores(perpend.import_model(model), tmp_path)
     one = weights["w0"].nbytes
     assert sum(read[1:]) <= 1.1 * one
     assert sum(read) <= 1.1 * layers * one
@@ -84,11 +89,7 @@ def test_an_input_that_several_steps_read_is_near(tmp_path: Path) -> None:
     nodes.append(node("Concat", " ".join(f"r{layer}" for layer in range(layers)), axis=1))
     model = model_of(nodes, {"x": x}, weights)
     assert expect(model, {"x": x}, "quoin:c8") == []
-    path, report = tmp_path / "program.qn", tmp_path / "report.json"
-    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
-    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
-    read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
+    read = read_by_cores(perpend.import_model(model), tmp_path)
     assert sum(read[1:]) <= 1.1 * (x.nbytes + weights["w0"].nbytes), read
 
 
