@@ -5,6 +5,7 @@
 // RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s --check-prefix=PAIRS
 // RUN: perpend-opt --tile-pack-operands=target=znver5 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 | FileCheck %s
 // RUN: perpend-opt --tile-pack-operands=target=sapphirerapids --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=sapphirerapids | FileCheck %s --check-prefix=TILES
+// RUN: perpend-opt --tile-pack-operands=target=znver5 %t.mlir | FileCheck %s --check-prefix=SHARED --implicit-check-not=graph.slice
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=x86-64-v3})' --varied --within=0.00001
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=znver5},tile-flatten-blocks)' --varied --within=0.00001
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=sapphirerapids},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=sapphirerapids},tile-flatten-blocks)' --varied --within=0.00001
@@ -14,6 +15,8 @@
 // RUN: same-values %s 'builtin.module(tile-pack-operands{target=x86-64-v3})' --varied --within=0.00001
 // RUN: perpend check %s --against interpreter
 
+// Shared scales are packed as few as they are, so that they are folded however large a matrix is.
+// SHARED: graph.generate (%{{.*}}) : (tensor<2x32xf16>) -> tensor<1x2x32xf16>
 // CHECK-DAG: tensorized = "fours.u4.bytes.shared.groups"
 // CHECK-DAG: tensorized = "i8.half.groups"
 // PAIRS-DAG: tensorized = "pairs.u4.bytes.shared.groups"

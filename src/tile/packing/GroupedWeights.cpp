@@ -120,7 +120,7 @@ private:
   Value packUpper() { return packParts(/*ofUnits=*/true, layout.upperPositions, layout.lowerBits); }
   /// Of the elements that sources have.
   using Conversion = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
-  Value ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert);
+  Value ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert, int64_t step = 1);
   Value packScales(ArrayRef<Source> sources, Type type);
   Value packSharedScales();
   /// Divides the dimension of groups.
@@ -207,9 +207,9 @@ Value GroupPacker::packParts(bool ofUnits, ArrayRef<int64_t> positions, int64_t 
       });
 }
 
-/// One element per group and column: from elements of constants, or `otherwise`.
-Value GroupPacker::ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert) {
-  Shape shape{SymbolicInt(panels), SymbolicInt(groups), SymbolicInt(cols)};
+/// One element for every `step`-th group and each column: from elements of constants, or `otherwise`.
+Value GroupPacker::ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert, int64_t step) {
+  Shape shape{SymbolicInt(panels), SymbolicInt(groups / step), SymbolicInt(cols)};
   if (sources.empty())
     return builder.splat(shape, otherwise, type);
   SmallVector<Value> inputs = llvm::map_to_vector(sources, [](const Source &source) { return source.constant; });
@@ -217,8 +217,9 @@ Value GroupPacker::ofGroups(ArrayRef<Source> sources, double otherwise, Type typ
     inputs.push_back(builder.integers(weights.groups));
   return builder.generate(inputs, shape, type, [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
     Code code{b, loc};
-    Value g = tensors.size() > sources.size() ? code.at(tensors.back(), index[1]) : Value();
-    Value k = place(code, code.constant(0), index[1]);
+    Value group = step == 1 ? index[1] : code.position(index[1], step, code.constant(0), 0);
+    Value g = tensors.size() > sources.size() ? code.at(tensors.back(), group) : Value();
+    Value k = place(code, code.constant(0), group);
     SmallVector<Value> elements;
     for (auto [source, tensor] : llvm::zip(sources, tensors))
       elements.push_back(code.load(tensor, source, k, column(code, index), g));
@@ -259,13 +260,11 @@ Value GroupPacker::packScales(ArrayRef<Source> sources, Type type) {
   });
 }
 
-/// Every `sharing`-th element, as groups read them.
+/// Made at once: the elements of all groups would be many times the constant, which is then not folded.
 Value GroupPacker::packSharedScales() {
-  Value ofAll = ofGroups(*weights.sharedScales, 0, layout.sharedScale,
-                         [](OpBuilder &, Location, ValueRange elements) { return elements.front(); });
-  Shape shape = shapeOf(ofAll);
-  shape[1] = SymbolicInt(groups / weights.sharing);
-  return builder.slice(ofAll, {SymbolicInt(0), SymbolicInt(0), SymbolicInt(0)}, shape, {1, weights.sharing, 1});
+  return ofGroups(
+      *weights.sharedScales, 0, layout.sharedScale,
+      [](OpBuilder &, Location, ValueRange elements) { return elements.front(); }, weights.sharing);
 }
 
 Value GroupPacker::packZeros(Type type) {
