@@ -9,11 +9,10 @@
 // CHECK: tensorized = "i8.bytes.scales.groups"
 
 // Blocks have seven rows of two vectors, and a loop multiplies two sets of four numbers at a time. Sums start at those of
-// the columns that the rows' offset asks for, and no number of 16 bits is in between. Words of a single row are
-// prefetched into the first-level cache, and so are its scales.
+// the columns that the rows' offset asks for, and no number of 16 bits is in between. Words of a single row,
+// which hold bytes, are prefetched into the second-level cache.
 // CODE-LABEL: func.func private @bytes_i8.bytes.scales.groups_1x32
-// CODE: memref.prefetch %arg7{{.*}} locality<3>
-// CODE: memref.prefetch %arg4{{.*}} locality<3>
+// CODE: memref.prefetch %arg4{{.*}} locality<2>
 // CODE-LABEL: func.func private @panels_fours.i8.bytes.scales.groups_8x32
 // CODE-NOT: xi16>
 // CODE-DAG: memref.alloca() {{.*}} : memref<{{[0-9]+}}xi8>

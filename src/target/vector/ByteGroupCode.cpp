@@ -11,9 +11,6 @@ using namespace perpend;
 using namespace perpend::target;
 using namespace perpend::tile;
 
-/// Approximate latency of memory under full load.
-static constexpr double secondsAhead = 230e-9;
-
 bool ByteGroupCode::takes(const Intrinsic &intrinsic) {
   if (!GroupCall::takes(intrinsic))
     return false;
@@ -85,13 +82,17 @@ ByteGroupCode::Unit ByteGroupCode::loadUnit(Place place, int64_t vector) {
 
 /// Both streams are read at the same time, so memory delivers a part of each.
 void ByteGroupCode::prefetchUnit(Place place) {
-  const int64_t inLine = target.lineBytes() / bytesOfWord;
+  constexpr double latency = 230e-9; // approximate, of memory under full load
+  const bool isNear = target.hasUnit(nearPrefetchUnit), hasBytes = bits() == 8;
+  const unsigned cache = isNear && !hasBytes ? 3 : 2;
+  const double seconds = isNear && hasBytes ? latency / 3 : latency;
+  const auto lines = int64_t(target.global.bytesPerSecond * seconds / target.lineBytes());
   auto ahead = [&](int64_t part) {
-    return wordsAhead() / inLine * part / (groups.wordsOfUnit + (groups.upper ? 1 : 0)) * inLine;
+    return lines * part / (groups.wordsOfUnit + (groups.upper ? 1 : 0)) * target.lineBytes() / bytesOfWord;
   };
-  prefetchStream(arguments.words.buffer, place.words, ahead(groups.wordsOfUnit), columnsOfUnit());
+  prefetch(arguments.words.buffer, place.words, ahead(groups.wordsOfUnit), columnsOfUnit(), cache);
   if (groups.upper)
-    prefetchStream(arguments.upper.buffer, place.upper, ahead(1), columns());
+    prefetch(arguments.upper.buffer, place.upper, ahead(1), columns(), cache);
 }
 
 /// The bits of a plane, of each byte, from their lowest bit on.
@@ -115,6 +116,11 @@ Value ByteGroupCode::storedNumbersOf(const Unit &unit, int64_t plane) {
     words = builder.create<arith::OrIOp>(words, upper);
   }
   return builder.create<vector::BitCastOp>(bytes, words);
+}
+
+Value ByteGroupCode::numbersInBytes(const Unit &unit, int64_t plane) {
+  Value mask = splat(sum, planeMask(bits()) << plane * bits());
+  return builder.create<vector::BitCastOp>(bytes, builder.create<arith::AndIOp>(unit.words.front(), mask));
 }
 
 /// Flipping the highest bit of a number adds half of its range. Once for all numbers of a word: of the same flip of
@@ -172,27 +178,9 @@ Value ByteGroupCode::columnScales(Value group, int64_t vector, Value first) {
   return builder.create<arith::MulFOp>(own, scales(arguments.sharedScales, shared, groups.sharedScale));
 }
 
-void ByteGroupCode::prefetchStream(Value buffer, Value index, int64_t from, int64_t elements) {
-  prefetch(buffer, index, from, elements, target.hasUnit(nearPrefetchUnit) ? 3 : 2);
-}
-
-void ByteGroupCode::prefetchScales(Value group) {
-  if (!target.hasUnit(nearPrefetchUnit)) // on others it was not measured
-    return;
-  Value ofGroup = multiply(arguments.depth, constant(columnsOfUnit()));
-  Value ahead = builder.create<arith::CeilDivUIOp>(constant(wordsAhead()), ofGroup);
-  const Operand &scales = arguments.scales;
-  prefetchStream(scales.buffer, offset(scales.base, add(group, ahead), scales.outerStride), 0, columns());
-}
-
 Value ByteGroupCode::scaled(Value sums, Value rowScale, Value scale, Value total) {
   Value numbers = builder.create<arith::SIToFPOp>(real, sums);
   if (rowScale)
     numbers = builder.create<arith::MulFOp>(numbers, rowScale);
   return builder.create<vector::FMAOp>(scale, numbers, total);
-}
-
-int64_t ByteGroupCode::wordsAhead() const {
-  auto lines = int64_t(target.global.bytesPerSecond * secondsAhead / target.lineBytes());
-  return lines * target.lineBytes() / bytesOfWord;
 }

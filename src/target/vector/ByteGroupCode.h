@@ -14,8 +14,10 @@
 
 namespace perpend::target {
 
-/// A unit of machines whose loads do not wait for prefetches into the first-level cache. On others these occupy buffers
-/// that loads need, so what memory delivers is prefetched into the second level.
+/// A unit of machines (measured: Zen 4) where words of several numbers are prefetched into the first-level cache. Words
+/// of bytes are not: so few instructions are between their loads that loads in flight already fill the buffers that
+/// such prefetches need. They are prefetched into the second level, and a third as far ahead: further ahead is slower
+/// than no prefetch. Other machines (measured: Sapphire Rapids) prefetch everything into the second level.
 inline constexpr llvm::StringLiteral nearPrefetchUnit = "near-prefetch";
 
 class ByteGroupCode : protected BlockCode {
@@ -56,7 +58,7 @@ protected:
     mlir::Value upper;
   };
   Unit loadUnit(Place place, int64_t vector);
-  /// Prefetches the unit that memory delivers within its latency.
+  /// Prefetches a unit that lies ahead, where the machine wants it (nearPrefetchUnit).
   void prefetchUnit(Place place);
 
   /// What numbersOf() subtracts from each byte: half of the range, which plusHalf() adds before, and the zero point of
@@ -66,6 +68,8 @@ protected:
   mlir::Value numbersOf(const Unit &unit, int64_t plane, mlir::Value zeros);
   /// The same numbers as unsigned bytes, as they are stored.
   mlir::Value storedNumbersOf(const Unit &unit, int64_t plane);
+  /// And times 2^(plane * bits) at most, where they lie in their bytes, if all of a number's bits are in one word.
+  mlir::Value numbersInBytes(const Unit &unit, int64_t plane);
   /// Words whose stored numbers are the signed ones and half of their range.
   Unit plusHalf(Unit unit);
   /// For each column of a vector, by how much such a number is more than the one less its zero point.
@@ -74,14 +78,8 @@ protected:
   mlir::Value rowScale(mlir::Value group, mlir::Value row);
   /// The scales of a vector's columns in a group; `first`: the first column's offset, or null.
   mlir::Value columnScales(mlir::Value group, int64_t vector, mlir::Value first = {});
-  /// Prefetches what memory delivers in a stream, into the level that suits the machine (nearPrefetchUnit).
-  void prefetchStream(mlir::Value buffer, mlir::Value index, int64_t from, int64_t elements);
-  /// Prefetches the column scales of the group that memory delivers within its latency: its own stream of lines.
-  void prefetchScales(mlir::Value group);
   /// Adds the sums of a group, times the scale of their row, if there is one, and that of each column, to the total.
   mlir::Value scaled(mlir::Value sums, mlir::Value rowScale, mlir::Value scale, mlir::Value total);
-  /// The elements of words that memory delivers within its latency.
-  int64_t wordsAhead() const;
 
   const tile::GroupLayout &groups;
   int64_t lanes, vectors;

@@ -8,7 +8,9 @@
 //   sum of x (q - z) = sum of (x + 128) (q - z) - 128 sum of (q - z)        of a column: few columns, many rows
 //   sum of x (q - z) = sum of x (q + h) - (h + z) sum of x                  of a row: few rows, many columns
 //
-// where h is half of the range of signed numbers, 0 of unsigned ones, which need no other sum there. Steps of two
+// where h is half of the range of signed numbers, 0 of unsigned ones, which need no other sum there. In the second form
+// a number may stay where it lies in its byte, s bits up: its sums, 2^s times as large, are apart and lose s bits at the
+// end of the group. LowerPrecision.cpp makes groups of fewer numbers than would overflow. Steps of two
 // signed bytes (signedAttribute) need no other sum at all: rows lose their offset as they are loaded. The sums of a
 // group are exact; they are multiplied by the row's scale, if it has one, then by that of the column, and added to the
 // block's totals, group by group. So a row has the same bits in a block of any height.
@@ -50,22 +52,27 @@ struct ByteBlock {
   bool hasSignedNumbers;   // less their zero points
   bool hasSignedRows;      // those that are stored with an offset, without it
   bool hasOtherSums;       // those that the other operand's offset asks for
+  bool staysInBytes;       // numbers are not shifted, and each set of accumulators is of one position in a byte
 
   ByteBlock(int64_t rows, int64_t cols, const Intrinsic &intrinsic, const target::Machine &target)
       : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
-    const bool isSigned = stepFor(intrinsic, lanes, target)->code->hasAttr(signedAttribute);
+    const Intrinsic::Step &step = *stepFor(intrinsic, lanes, target);
+    const bool isSigned = step.code->hasAttr(signedAttribute), folds = bool(step.fold.code);
     hasSignedNumbers = isSigned || rows >= vectors;
     hasSignedRows = isSigned || rows < vectors;
     hasOtherSums = !isSigned && (hasSignedNumbers || !intrinsic.groups->isUnsigned);
     auto fits = [&](int64_t count) { return count <= int64_t(target.vectorRegisters) - vectors - 4; };
     holdsTotals = fits(sums() + rows * vectors);
     int64_t totals = holdsTotals ? rows * vectors : 0;
-    while (sets < mostSets && sets * sums() < minAccumulators && fits(2 * sets * sums() + totals))
+    while (!folds && sets < mostSets && sets * sums() < minAccumulators && fits(2 * sets * sums() + totals))
       sets *= 2;
+    const GroupLayout &groups = *intrinsic.groups;
+    const int64_t inByte = groups.upper ? 1 : 8 / groups.lowerBits;
+    staysInBytes = !folds && !hasSignedNumbers && inByte > 1 && sets % inByte == 0;
   }
-  int64_t otherSums() const { return !hasOtherSums ? 0 : hasSignedRows ? rows : vectors; }
-  /// Those of the products, then those of one operand.
-  int64_t sums() const { return rows * vectors + otherSums(); }
+  /// Those of the products, then those of the columns' numbers. Sums of rows are scalars.
+  int64_t sums() const { return rows * vectors + (hasOtherSums && hasSignedNumbers ? vectors : 0); }
+  bool hasRowSums() const { return hasOtherSums && !hasSignedNumbers; }
 };
 
 class ByteGroupEmitter : ByteGroupCode {
@@ -85,9 +92,12 @@ private:
   Value rowWord(Value index);
   Value rowVector(Value index);
   int64_t unitsOfVector() const;
+  int64_t setOf(int64_t unit, int64_t plane) const;
   void emitUnit(ValueRange aIndices, Place place, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums,
                 ValueRange rowVectors = {});
-  void subtractOtherSums(Value group, MutableArrayRef<Value> sums);
+  Value rowSum(Value index, int64_t units);
+  Values addSets(ValueRange sums);
+  void subtractOtherSums(Value group, MutableArrayRef<Value> sums, ValueRange rowSums);
   Values emitDepth(Value group);
   Values emitGroup(Value group, ValueRange totals);
 
@@ -142,8 +152,13 @@ int64_t ByteGroupEmitter::unitsOfVector() const {
   return target.hasUnit(laneUnit) && !step.fold.code && block.lanes == step.lanes() ? block.lanes / planes() : 0;
 }
 
-/// Adds the products of one unit of each column, the `number`-th after the place. `rowVectors`: where the words of the
-/// rows are, if they are loaded.
+/// The set of accumulators for a plane of the `unit`-th unit.
+int64_t ByteGroupEmitter::setOf(int64_t unit, int64_t plane) const {
+  return (block.staysInBytes ? unit * planes() + plane : unit) % block.sets;
+}
+
+/// Adds the products of one unit of each column, the `number`-th after the place, to all sets of sums. `rowVectors`:
+/// where the words of the rows are, if they are loaded.
 void ByteGroupEmitter::emitUnit(ValueRange aIndices, Place place, int64_t number, ValueRange zeros,
                                 MutableArrayRef<Value> sums, ValueRange rowVectors) {
   place = unitAt(place, number);
@@ -154,54 +169,88 @@ void ByteGroupEmitter::emitUnit(ValueRange aIndices, Place place, int64_t number
     if (block.hasSignedNumbers ? bool(zeros[vector]) : !groups.isUnsigned)
       units[vector] = plusHalf(units[vector]);
   }
-  MutableArrayRef<Value> others = sums.drop_front(block.rows * block.vectors);
   for (int64_t plane = 0; plane < planes(); ++plane) {
     Values numbers;
     for (int64_t vector = 0; vector < block.vectors; ++vector)
       numbers.push_back(block.hasSignedNumbers ? numbersOf(units[vector], plane, zeros[vector])
+                        : block.staysInBytes   ? numbersInBytes(units[vector], plane)
                                                : storedNumbersOf(units[vector], plane));
+    MutableArrayRef<Value> own = sums.slice(setOf(number, plane) * block.sums(), block.sums());
     for (int64_t row = 0; row < block.rows; ++row) {
       Value x = rowVectors.empty()
                     ? rowWord(add(aIndices[row], number * groups.perUnit() + plane * bytesOfWord))
                     : wordOfVector(builder, rowVectors[row], bytesOfWord, number % unitsOfVector() * planes() + plane);
       for (int64_t vector = 0; vector < block.vectors; ++vector) {
-        Value &total = sums[row * block.vectors + vector], y = numbers[vector];
+        Value &total = own[row * block.vectors + vector], y = numbers[vector];
         total = block.hasSignedNumbers ? multiplyAdd(x, y, total) : multiplyAdd(y, x, total);
       }
-      if (!block.hasSignedNumbers && block.hasOtherSums)
-        others[row] = multiplyAdd(splat(bytes, 1), x, others[row]);
     }
     if (block.hasSignedNumbers && block.hasOtherSums)
-      for (int64_t vector = 0; vector < block.vectors; ++vector)
-        others[vector] = multiplyAdd(splat(bytes, -GroupLayout::byteOffset), numbers[vector], others[vector]);
+      for (int64_t vector = 0; vector < block.vectors; ++vector) {
+        Value &other = own[block.rows * block.vectors + vector];
+        other = multiplyAdd(splat(bytes, -GroupLayout::byteOffset), numbers[vector], other);
+      }
   }
 }
 
+/// The sum of the bytes of a row in so many units, without their offset: a scalar, as all columns have the same.
+Value ByteGroupEmitter::rowSum(Value index, int64_t units) {
+  const int64_t count = units * groups.perUnit();
+  Value stored =
+      builder.create<vector::LoadOp>(VectorType::get(count, builder.getI8Type()), arguments.rows.buffer, index);
+  Value wide = builder.create<arith::ExtUIOp>(VectorType::get(count, builder.getI32Type()), stored);
+  Value all = builder.create<vector::ReductionOp>(vector::CombiningKind::ADD, wide);
+  return builder.create<arith::SubIOp>(
+      all, builder.create<arith::ConstantIntOp>(count * GroupLayout::byteOffset, builder.getI32Type()));
+}
+
+/// The sums of all sets.
+ByteGroupEmitter::Values ByteGroupEmitter::addSets(ValueRange sums) {
+  const int64_t apart = block.staysInBytes ? 8 / groups.lowerBits : 1, count = block.sums();
+  Values all;
+  for (int64_t i = 0; i < count; ++i) {
+    Value total;
+    for (int64_t plane = 0; plane < apart; ++plane) {
+      Value ofPlane = sums[plane * count + i];
+      for (int64_t set = plane + apart; set < block.sets; set += apart)
+        ofPlane = builder.create<arith::AddIOp>(ofPlane, sums[set * count + i]);
+      if (plane > 0)
+        ofPlane = builder.create<arith::ShRSIOp>(ofPlane, splat(sum, plane * groups.lowerBits));
+      total = total ? builder.create<arith::AddIOp>(total, ofPlane) : ofPlane;
+    }
+    all.push_back(total);
+  }
+  return all;
+}
+
 /// Leaves the sums of x (q - z).
-void ByteGroupEmitter::subtractOtherSums(Value group, MutableArrayRef<Value> sums) {
+void ByteGroupEmitter::subtractOtherSums(Value group, MutableArrayRef<Value> sums, ValueRange rowSums) {
   if (!block.hasOtherSums)
     return;
   Values offsets = block.hasSignedNumbers ? Values() : offsetsOf(group);
   ArrayRef<Value> others = sums.drop_front(block.rows * block.vectors);
-  for (int64_t row = 0; row < block.rows; ++row)
+  for (int64_t row = 0; row < block.rows; ++row) {
+    Value ofRow = rowSums.empty() ? Value() : builder.create<vector::BroadcastOp>(sum, rowSums[row]);
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
-      Value other =
-          block.hasSignedNumbers ? others[vector] : builder.create<arith::MulIOp>(others[row], offsets[vector]);
+      Value other = ofRow ? builder.create<arith::MulIOp>(ofRow, offsets[vector]) : others[vector];
       Value &total = sums[row * block.vectors + vector];
       total = builder.create<arith::SubIOp>(total, other);
     }
+  }
 }
 
 /// Emits the sums of one group, of the numbers themselves.
 ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
   Value aBase = offset(arguments.rows.base, group, arguments.rows.outerStride);
   Place first = placeOfGroup(group);
-  int64_t sets = step.fold.code ? 1 : block.sets, count = block.sums();
-  Values rowBases, zeros, sums(sets * count, splat(sum, 0));
+  const int64_t count = block.sets * block.sums();
+  Values rowBases, zeros, sums(count, splat(sum, 0));
   if (block.hasSignedNumbers)
     zeros = zerosOf(group);
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
+  if (block.hasRowSums()) // behind the others
+    sums.append(block.rows, builder.create<arith::ConstantIntOp>(0, builder.getI32Type()));
   Value from = constant(0);
   auto emitSteps = [&](int64_t units) {
     Value to = arguments.depth;
@@ -217,31 +266,28 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
         if (unitsOfVector() && units % unitsOfVector() == 0 && unit % unitsOfVector() == 0)
           rowVectors = Values(
               llvm::map_range(aIndices, [&](Value index) { return rowVector(add(index, unit * groups.perUnit())); }));
-        emitUnit(aIndices, place, unit, zeros,
-                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(unit % sets * count, count),
-                 rowVectors);
+        emitUnit(aIndices, place, unit, zeros, step.fold.code ? narrow : next, rowVectors);
       }
       for (auto [pairs, total] : llvm::zip(narrow, next))
         total = fold(pairs, total);
+      for (auto [index, total] : llvm::zip(aIndices, MutableArrayRef(next).drop_front(count)))
+        total = builder.create<arith::AddIOp>(total, rowSum(index, units));
       return next;
     });
     from = to;
   };
-  const int64_t units = step.fold.code ? unitsOfFold() : std::max(sets, unitsOfVector());
+  const int64_t units = step.fold.code ? unitsOfFold() : std::max(block.sets, unitsOfVector());
   if (units > 1)
     emitSteps(units);
   emitSteps(1);
-  for (int64_t set = 1; set < sets; ++set)
-    for (int64_t i = 0; i < count; ++i)
-      sums[i] = builder.create<arith::AddIOp>(sums[i], sums[set * count + i]);
-  subtractOtherSums(group, MutableArrayRef(sums).take_front(count));
-  sums.resize(block.rows * block.vectors);
-  return sums;
+  Values all = addSets(sums);
+  subtractOtherSums(group, all, ArrayRef(sums).drop_front(count));
+  all.resize(block.rows * block.vectors);
+  return all;
 }
 
 /// Adds the group's sums times its scales to the totals, in registers if they are held there.
 ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange totals) {
-  prefetchScales(group);
   Values sums = emitDepth(group), rowScales;
   for (int64_t row = 0; row < block.rows; ++row)
     rowScales.push_back(rowScale(group, constant(row)));
