@@ -23,6 +23,8 @@ WINDOWS: dict[str, dict[str, Any]] = {
     "both": {"kernel_shape": [3, 2], "strides": [3, 2], "dilations": [2, 1], "pads": [1, 0, 1, 1]},
     "large": {"kernel_shape": [7, 7], "strides": [2, 2], "pads": [3, 3, 3, 3]},
     "none": {"kernel_shape": [2, 2], "strides": [2, 2]},
+    "columns": {"kernel_shape": [3, 3], "pads": [0, 1, 0, 1], "strides": [2, 1]},
+    "rows": {"kernel_shape": [3, 3], "pads": [1, 0, 1, 0], "strides": [1, 2]},
 }
 TARGETS = ["quoin:t1", "quoin:c8"]
 
@@ -60,6 +62,16 @@ def test_small_images(shape: tuple[int, ...]) -> None:
 def test_convolutions(name: str) -> None:
     x, w = floats(2, 16, 17, 19), 0.1 * floats(24, 16, *WINDOWS[name]["kernel_shape"])
     assert expect(model_of([node("Conv", "x w", **WINDOWS[name])], {"x": x}, {"w": w}), {"x": x}, "quoin:c8") == []
+
+
+@pytest.mark.parametrize("kernel", [(3, 3), (5, 2)])
+@pytest.mark.parametrize("strides", [[1, 1], [3, 1]])
+def test_columns_alone_have_a_border(kernel: tuple[int, int], strides: list[int]) -> None:
+    """Of few lines, of which a core has one, and of short ones, which are shorter than those of the result."""
+    for rows, columns in ((23, 24), (9, 5)):
+        x, w = floats(2, 16, rows, columns), floats(8, 16, *kernel) / 12
+        model = model_of([node("Conv", "x w", strides=strides, pads=[0, 1, 0, 1])], {"x": x}, {"w": w})
+        assert expect(model, {"x": x}, "quoin:c8") == []
 
 
 def test_infinities_are_not_of_the_border() -> None:

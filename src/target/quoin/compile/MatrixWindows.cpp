@@ -36,15 +36,23 @@ bool MatrixNest::mayHaveLines() const {
   return !hasRows;
 }
 
-/// From line to line of an image in memory; larger than any stride if there is only one.
+/// From line to line of an image in memory; larger than any stride if there is only one. Without a border of lines,
+/// iterations of the sum go from line to line that have no border of columns, and go on by more than the elements that
+/// one of these reads of a line.
 int64_t MatrixNest::lineStride() const {
-  if (!rowLoop)
-    return std::numeric_limits<int64_t>::max();
-  int64_t stride = left.access.strides[*rowLoop];
+  int64_t stride = rowLoop ? left.access.strides[*rowLoop] : 0;
+  int64_t width = strideOf(left.access, M) * (nest.loops[axes[M]].extent - 1);
   for (const accelerator::Border &border : nest.borders)
-    if (border.loop == rowLoop)
-      stride = std::gcd(stride, left.access.strides[border.reduced]);
-  return stride;
+    if (static_cast<int>(border.loop) == axes[M]) {
+      const auto [least, most] = reachOf(border, strideOf(left.access, M), left.access.strides[border.reduced]);
+      width = most - least;
+    }
+  for (unsigned loop : windowLoops()) {
+    const auto border = llvm::find_if(nest.borders, [&](const auto &each) { return each.reduced == loop; });
+    if (border == nest.borders.end() ? left.access.strides[loop] > width : border->loop == rowLoop)
+      stride = std::gcd(stride, left.access.strides[loop]);
+  }
+  return stride ? stride : std::numeric_limits<int64_t>::max();
 }
 
 MatrixWindow MatrixNest::windowOf(int64_t rows) const {
