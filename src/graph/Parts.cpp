@@ -127,7 +127,7 @@ func::FuncOp Parts::kernelOf(func::FuncOp kernel, int64_t rows) const {
   return part;
 }
 
-static func::FuncOp kernelOf(Operation *op) {
+func::FuncOp DividedKernels::kernelOf(Operation *op) {
   auto call = dyn_cast<CallKernelOp>(op);
   return call ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr()) : func::FuncOp();
 }
@@ -135,7 +135,7 @@ static func::FuncOp kernelOf(Operation *op) {
 bool DividedKernels::isCall(Operation *op) { return isa<CallKernelOp>(op); }
 
 const Parts *DividedKernels::partsOf(Operation *op) {
-  func::FuncOp kernel = graph::kernelOf(op);
+  func::FuncOp kernel = kernelOf(op);
   if (!kernel)
     return nullptr;
   auto [known, isNew] = parts.try_emplace(kernel);
@@ -146,11 +146,11 @@ const Parts *DividedKernels::partsOf(Operation *op) {
 
 bool DividedKernels::isDivided(OpOperand &operand) {
   Operation *call = operand.getOwner();
-  return partsOf(call)->isDivided(graph::kernelOf(call).getArgument(operand.getOperandNumber()));
+  return partsOf(call)->isDivided(kernelOf(call).getArgument(operand.getOperandNumber()));
 }
 
 bool DividedKernels::readsSome(OpOperand &operand) {
-  Value argument = graph::kernelOf(operand.getOwner()).getArgument(operand.getOperandNumber());
+  Value argument = kernelOf(operand.getOwner()).getArgument(operand.getOperandNumber());
   int64_t most = 0; // views read an element for each of their own
   for (Operation *user : argument.getUsers()) {
     auto view = dyn_cast<ElementInterface>(user);
@@ -178,7 +178,7 @@ static bool keepsRows(OpOperand &operand) {
 }
 
 bool DividedKernels::mayOverwrite(OpOperand &operand) {
-  func::FuncOp kernel = graph::kernelOf(operand.getOwner());
+  func::FuncOp kernel = kernelOf(operand.getOwner());
   if (!kernel || kernel.getNumResults() != 1)
     return false;
   Value argument = kernel.getArgument(operand.getOperandNumber());
@@ -198,7 +198,7 @@ bool DividedKernels::mayOverwrite(OpOperand &operand) {
 }
 
 void DividedKernels::runPart(Operation *copy, Operation *call, int64_t rows) {
-  func::FuncOp kernel = graph::kernelOf(call), &part = made[{kernel, rows}];
+  func::FuncOp kernel = kernelOf(call), &part = made[{kernel, rows}];
   if (!part)
     part = partsOf(call)->kernelOf(kernel, rows);
   cast<CallKernelOp>(copy).setKernel(part.getSymName());

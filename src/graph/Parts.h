@@ -36,6 +36,8 @@ class DividedKernels {
 public:
   /// Whether an operator of main runs a kernel.
   static bool isCall(mlir::Operation *op);
+  /// Null: it runs none.
+  static mlir::func::FuncOp kernelOf(mlir::Operation *op);
   /// Of the kernel that an operator runs. Null: it runs none, or one without parts.
   const Parts *partsOf(mlir::Operation *op);
   /// Whether a part of the call needs only a part of this operand. The kernel must have parts.

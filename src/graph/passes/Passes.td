@@ -73,12 +73,14 @@ def GraphScheduleUpdates : Pass<"graph-schedule-updates", "::mlir::ModuleOp"> {
 }
 
 def GraphSplitBatches : Pass<"graph-split-batches", "::mlir::ModuleOp"> {
-  let summary = "Runs chains of kernels part by part of a leading dimension, so that near memory holds the values between them";
+  let summary = "Runs chains of kernels part by part of leading dimensions, so that near memory holds the values between them";
   let options = [
     Option<"nearBytes", "near-bytes", "int64_t", "0", "What the near memory holds; 0: the machine has none, or one without end">,
     Option<"lineBytes", "line-bytes", "int64_t", "64", "Parts of a value begin at multiples of this">,
     Option<"launchBytes", "launch-bytes", "int64_t", "0", "As many bytes move to and from the far memory while a kernel starts and ends">,
-    Option<"overwrites", "overwrites", "bool", "false", "Whether results may lie where operands did that are read no later">
+    Option<"overwrites", "overwrites", "bool", "false", "Whether results may lie where operands did that are read no later">,
+    Option<"productsPerByte", "products-per-byte", "int64_t", "512",
+           "As many products take as long as to move a byte to or from the far memory; counts where rows are computed again">
   ];
 }
 
