@@ -111,6 +111,21 @@ def test_results_of_products_stay_on_the_core(tmp_path: Path) -> None:
     assert len(stores) == len(drains)
 
 
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+def test_what_all_rows_have_is_loaded_once(target: str, tmp_path: Path) -> None:
+    """A bias, which is another number for each column, for all tiles and for what no tile divides."""
+    x, w, b, c = floats(701, 96), floats(96, 301), floats(301), floats(301).astype(np.float16)
+    nodes = [node("MatMul", "x w", "p"), node("Add", "p b", "s"), node("Relu", "s", "r"), node("Cast", "c", "d", to=1)]
+    model = model_of([*nodes, node("Mul", "r d")], {"x": x}, {"w": w, "b": b, "c": c})
+    assert expect(model, {"x": x}, target) == []
+    path = tmp_path / "columns.qn"
+    perpend.import_model(model).compile(str(path), {"target": target})
+    assert tool("quoin-verify", path).stdout == "verified\n"
+    cores = tool("quoin-dis", path).stdout.split(".core ")[1:]
+    for core in cores:
+        assert len(re.findall(r"ld\.1d \S+ L1\[\S+\], \S+\], e0=301\b", core)) == 2, core
+
+
 def test_primes_have_large_tiles(tmp_path: Path) -> None:
     """A prime extent of more than L1 holds takes little more time than one that tiles divide."""
     times = []

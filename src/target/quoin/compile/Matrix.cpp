@@ -442,7 +442,12 @@ bool MatrixNest::emitParts(Axis axis, MatrixRooms &shared) {
 }
 
 bool MatrixNest::emitTiling(const Tiling &wanted) {
+  return (!ring && emitTiling(wanted, true)) || emitTiling(wanted, false);
+}
+
+bool MatrixNest::emitTiling(const Tiling &wanted, bool keepsColumns) {
   MatrixNest copy(*this);
+  copy.whole = keepsColumns ? this : nullptr;
   copy.tiling = wanted;
   copy.tile = wanted.tile;
   for (Axis axis : {M, N, K}) {

@@ -48,6 +48,7 @@ struct MatrixRooms {
   enum Role : unsigned { Left, Right, FedLeft, FedRight, Accumulators, Result, Addend, Drained, numRoles };
   std::array<std::optional<unsigned>, numRoles> rooms;
   std::map<unsigned, unsigned> after;         ///< of nodes behind the sum
+  bool hasColumns = false;                    ///< operands of columns are in L1, for all of them
   std::vector<std::optional<unsigned>> turns; ///< by number of loops around
   std::optional<unsigned> pieceTurn, chunkTurn;
   std::array<std::optional<unsigned>, 2> loadTurns; ///< of held factors, which are loaded one turn ahead
@@ -84,6 +85,7 @@ private:
   void findRowLoop();
   int longest(llvm::function_ref<bool(unsigned)> isWanted) const;
   bool emitTiling(const Tiling &wanted);
+  bool emitTiling(const Tiling &wanted, bool keepsColumns);
   bool emitParts(Axis axis, MatrixRooms &shared);
   bool emitWhole(MatrixRooms &shared);
   void orderLoops();
@@ -162,6 +164,8 @@ private:
     unsigned room = 0;
     DType type = DType::None;
     uint32_t inner = 1, pitch = 0;
+    std::optional<unsigned> node = {}; ///< of all columns: the operand of which the tile's columns are a part
+    int64_t base = 0;                  ///< of that operand, where all columns begin
   };
   /// What `drain` does besides.
   struct Drain {
@@ -177,6 +181,9 @@ private:
   bool isBias(const Node &node) const;
   bool emitOperands(unsigned level);
   bool emitOperand(unsigned number, unsigned level);
+  bool isOfColumns(unsigned number) const;
+  bool emitColumns();
+  std::optional<Operand> operandOf(const Tile &tile);
   bool emitNumbers();
   bool emitDrain();
   bool emitDrains(Instruction drain);
@@ -185,7 +192,8 @@ private:
   /// The numbers of tiles that belong to no node.
   unsigned wideBias() const { return static_cast<unsigned>(nest.nodes.size()); }
   unsigned quotient() const { return static_cast<unsigned>(nest.nodes.size()) + 1; }
-  bool emitQuotient(const Drain &drain);
+  bool emitWideBias(const Drain &drain, unsigned number, int64_t columns, unsigned level);
+  bool emitQuotient(const Drain &drain, int64_t columns, unsigned level);
   std::optional<unsigned> roomAfter(unsigned node, uint64_t bytes, unsigned slots, unsigned level);
   unsigned levelOf(const ElementAccess &access) const;
   void forEachAccess(llvm::function_ref<void(ElementAccess &)> visit);
@@ -245,6 +253,7 @@ private:
   llvm::SmallVector<unsigned, 8> outer;         ///< those that are open
   std::array<unsigned, 2> holdLevel = {0, 0};   ///< spatial loops around the loads of a held factor
   std::map<unsigned, Tile> tiles;               ///< of nodes behind the sum
+  const MatrixNest *whole = nullptr;            ///< all tiles, for which operands of columns are loaded once
   std::vector<unsigned> usersLeft;              ///< of them
   std::string problem;
 };

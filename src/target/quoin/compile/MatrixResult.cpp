@@ -113,8 +113,21 @@ MatrixNest::Drain MatrixNest::drainOf() const {
   return drain;
 }
 
+/// Of all columns, those of the tile.
+std::optional<Operand> MatrixNest::operandOf(const Tile &tile) {
+  if (!tile.node)
+    return stream.at(tile.room);
+  const ElementAccess &access = nest.nodes[*tile.node].access;
+  const auto size = static_cast<int64_t>(sizeOf(tile.type));
+  llvm::SmallVector<Advance, 8> advances;
+  for (unsigned loop : outer)
+    if (access.strides[loop])
+      advances.push_back({*loopNumbers[loop], access.strides[loop] * size});
+  return stream.at(tile.room, static_cast<uint64_t>((access.base - tile.base) * size), advances);
+}
+
 bool MatrixNest::setTile(Instruction &instruction, unsigned operand, const Tile &tile) {
-  std::optional<Operand> at = stream.at(tile.room);
+  std::optional<Operand> at = operandOf(tile);
   if (!at)
     return refuseAddresses();
   instruction.operands[operand] = *at;
@@ -173,38 +186,81 @@ bool MatrixNest::emitOperand(unsigned number, unsigned level) {
 bool MatrixNest::emitOperands(unsigned level) {
   if (!nest.sum)
     return true;
+  if (level == 0 && whole && !emitColumns())
+    return false;
   const Drain drain = drainOf();
   for (unsigned number = *nest.sum; number < nest.nodes.size(); ++number) {
     const Node &node = nest.nodes[number];
-    if (node.kind != Node::Load || levelOf(node.access) != level)
-      continue;
-    if (!emitOperand(number, level))
-      return false;
-    if (number != drain.bias || node.type == sumType())
-      continue;
-    Instruction widen; // a bias has the type of the sum
-    widen.opcode = Opcode::mov;
-    widen.dstType = sumType();
-    widen.src0Type = node.type;
-    widen.extent = {static_cast<uint32_t>(tile[N]), 1, 1};
-    std::optional<unsigned> room = roomAfter(wideBias(), static_cast<uint64_t>(tile[N]) * sizeOf(sumType()), 1, level);
-    if (!room || !setTile(widen, Src0, tiles[number]))
-      return false;
-    tiles[number] = {*room, sumType(), 1, 0};
-    if (!setTile(widen, Dst, tiles[number]) || !add(std::move(widen)))
+    if (node.kind == Node::Load && !isOfColumns(number) && levelOf(node.access) == level &&
+        !(emitOperand(number, level) && emitWideBias(drain, number, tile[N], level)))
       return false;
   }
-  return !drain.scale || levelOf(nest.nodes[*drain.scale].access) != level || emitQuotient(drain);
+  return !drain.scale || isOfColumns(*drain.scale) || levelOf(nest.nodes[*drain.scale].access) != level ||
+         emitQuotient(drain, tile[N], level);
+}
+
+/// Whether all rows have the same, so that one load is enough for all tiles.
+bool MatrixNest::isOfColumns(unsigned number) const {
+  if (!whole || axes[N] < 0 || !nest.isAfterSum(number) || nest.nodes[number].kind != Node::Load)
+    return false;
+  for (auto [loop, stride] : llvm::enumerate(whole->nest.nodes[number].access.strides))
+    if (stride != (static_cast<int>(loop) == axes[N] ? 1 : 0))
+      return false;
+  return true;
+}
+
+/// Loads what is the same for all rows. Parts that follow find it in L1.
+bool MatrixNest::emitColumns() {
+  const Drain drain = drainOf();
+  MatrixNest all(*this); // its columns are those of all tiles
+  all.nest = whole->nest;
+  all.outer.clear();
+  all.spatial.clear();
+  all.tile[N] = whole->extentOf(N);
+  for (unsigned number = *nest.sum; number < nest.nodes.size(); ++number) {
+    if (!isOfColumns(number))
+      continue;
+    if (!rooms->hasColumns && !(all.emitOperand(number, 0) && all.emitWideBias(drain, number, all.tile[N], 0)))
+      return refuse(all.problem);
+    const bool isWide = number == drain.bias && nest.nodes[number].type != sumType();
+    tiles[number] = {
+        rooms->after.at(isWide ? wideBias() : number), isWide ? sumType() : nest.nodes[number].type, 1, 0, number,
+        whole->nest.nodes[number].access.base};
+  }
+  if (drain.scale && isOfColumns(*drain.scale)) {
+    if (!rooms->hasColumns && !all.emitQuotient(drain, all.tile[N], 0))
+      return refuse(all.problem);
+    tiles[quotient()] = tiles.at(*drain.scale);
+    tiles[quotient()].room = rooms->after.at(quotient());
+  }
+  rooms->hasColumns = true;
+  return true;
+}
+
+/// A bias has the type of the sum.
+bool MatrixNest::emitWideBias(const Drain &drain, unsigned number, int64_t columns, unsigned level) {
+  const DType type = nest.nodes[number].type;
+  if (number != drain.bias || type == sumType())
+    return true;
+  Instruction widen;
+  widen.opcode = Opcode::mov;
+  widen.dstType = sumType();
+  widen.src0Type = type;
+  widen.extent = {static_cast<uint32_t>(columns), 1, 1};
+  std::optional<unsigned> room = roomAfter(wideBias(), static_cast<uint64_t>(columns) * sizeOf(sumType()), 1, level);
+  if (!room || !setTile(widen, Src0, tiles[number]))
+    return false;
+  tiles[number] = {*room, sumType(), 1, 0};
+  return setTile(widen, Dst, tiles[number]) && add(std::move(widen));
 }
 
 /// What is added before the scale.
-bool MatrixNest::emitQuotient(const Drain &drain) {
+bool MatrixNest::emitQuotient(const Drain &drain, int64_t columns, unsigned level) {
   Instruction divide;
   divide.opcode = Opcode::div;
   divide.dstType = divide.src0Type = divide.src1Type = DType::F32;
-  divide.extent = {static_cast<uint32_t>(tile[N]), 1, 1};
-  const unsigned level = levelOf(nest.nodes[*drain.scale].access);
-  std::optional<unsigned> room = roomAfter(quotient(), static_cast<uint64_t>(tile[N]) * sizeof(float), 2, level);
+  divide.extent = {static_cast<uint32_t>(columns), 1, 1};
+  std::optional<unsigned> room = roomAfter(quotient(), static_cast<uint64_t>(columns) * sizeof(float), 2, level);
   if (!room)
     return false;
   tiles[quotient()] = {*room, DType::F32, 1, 0};
@@ -276,7 +332,7 @@ bool MatrixNest::emitDrain() {
   drain.src(0) = *from;
   drain.stride1[Dst] = columns;
   if (plan.bias || plan.scale) {
-    std::optional<Operand> bias = stream.at(tiles.at(plan.scale ? quotient() : *plan.bias).room);
+    std::optional<Operand> bias = operandOf(tiles.at(plan.scale ? quotient() : *plan.bias));
     if (!bias)
       return refuseAddresses();
     drain.mode = Operands::Row;
@@ -284,7 +340,7 @@ bool MatrixNest::emitDrain() {
     drain.src(1) = *bias;
   }
   if (plan.scale) {
-    std::optional<Operand> scale = stream.at(tiles.at(*plan.scale).room);
+    std::optional<Operand> scale = operandOf(tiles.at(*plan.scale));
     if (!scale)
       return refuseAddresses();
     drain.src(2) = *scale;
