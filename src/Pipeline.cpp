@@ -124,6 +124,7 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   options.isEnabled = context.optLevel > 0;
   options.keepsNarrow = isNarrow;
   options.savesMemory = context.optLevel >= 2 && context.target.global.bytes != 0;
+  options.looksUpOnce = context.target.hasUnit(target::nestUnit);
   passes.addPass(graph::createGraphFuseKernels(options));
   passes.addPass(graph::createGraphScheduleUpdates());
   if (context.optLevel >= 2 && !context.target.mainMemories.empty() && context.target.takes(target::partsDecision)) {

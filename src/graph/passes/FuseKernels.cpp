@@ -18,6 +18,9 @@
 // kept in registers if a map is its only user and reads no other reduction. The result of a concat, and a result whose
 // elements depend on one another (scatter, sort, scan), are always stored.
 //
+// Where elements lie that are looked up may be computed by the kernel that looks them up, if the target does that once
+// for all that lie side by side.
+//
 // In a target with little memory, so is the result of a product, with the maps behind it, that only a reduction over
 // windows apart from each other reads (pooling): the kernel computes it for the windows of a line at a time.
 //
@@ -71,7 +74,7 @@ public:
   /// kernels: those that the module has, to which new ones are added.
   KernelFuser(ModuleOp module, const GraphFuseKernelsOptions &options, Kernels &kernels)
       : module(module), isEnabled(options.isEnabled), keepsNarrow(options.keepsNarrow),
-        savesMemory(options.savesMemory), kernelsByHash(kernels) {}
+        savesMemory(options.savesMemory), looksUpOnce(options.looksUpOnce), kernelsByHash(kernels) {}
   void run(Block &block);
 
 private:
@@ -94,6 +97,7 @@ private:
   bool isEnabled;
   bool keepsNarrow;
   bool savesMemory;
+  bool looksUpOnce;
   /// Operators for which a decision has been made.
   SmallVector<Operation *> operators;
   /// The values that are not stored.
@@ -128,6 +132,12 @@ static bool readsWindows(Operation *op) {
 static bool looksForElements(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   return element && element.looksForElements();
+}
+
+/// Whether an operand says where elements of the first one lie.
+static bool isPlaceOfElements(OpOperand &use) {
+  return use.getOperandNumber() > 0 && looksForElements(use.getOwner()) &&
+         tensorTypeOf(use.get()).getElementType().isInteger();
 }
 
 /// Views that separate contiguous elements, or that search for each element.
@@ -227,6 +237,8 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return false;
   Operation *producer = value.getDefiningOp();
   if (computation.kind != ElementKind::View) { // in any loop order, a product reads one of its operands across
+    if (looksUpOnce && isPlaceOfElements(use))
+      return value.hasOneUse();
     bool isAcross = isa<ProductInterface>(user) && producer->getNumOperands() > 1 && readsThroughCostlyView(producer);
     return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber()) && !isAcross;
   }
@@ -405,7 +417,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
 
   void runOnOperation() override {
     KernelFuser::Kernels kernels; // which entries share
-    const GraphFuseKernelsOptions options{isEnabled, keepsNarrow, savesMemory};
+    const GraphFuseKernelsOptions options{isEnabled, keepsNarrow, savesMemory, looksUpOnce};
     for (func::FuncOp main : entriesOf(getOperation())) {
       storeResults(main);
       KernelFuser(getOperation(), options, kernels).run(main.getBody().front());

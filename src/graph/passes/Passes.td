@@ -91,7 +91,9 @@ def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
     Option<"isEnabled", "fuse", "bool", "true", "off: one kernel per operator">,
     Option<"keepsNarrow", "keeps-narrow", "bool", "false", "Products read floats of fewer bits than they add">,
     Option<"savesMemory", "saves-memory", "bool", "false",
-           "The result of a product that is combined in windows apart from each other is not stored: the target's memory is small">
+           "The result of a product that is combined in windows apart from each other is not stored: the target's memory is small">,
+    Option<"looksUpOnce", "looks-up-once", "bool", "false",
+           "Where an element lies that is looked up is computed once for all elements beside it, so it need not be stored">
   ];
 }
 
