@@ -168,8 +168,8 @@ bool MatrixNest::emitFeed(bool isRight, int64_t base, int64_t k) {
     for (size_t loop = spatial.size() + sums.size(); loop < outer.size(); ++loop) // over chunks, and over pieces
       advances.push_back({*loopNumbers[outer[loop]], (loop + 1 == outer.size() ? tile[K] : ring->sum) * step});
   }
-  std::optional<Operand> from = stream.at(room(isRight ? MatrixRooms::Right : MatrixRooms::Left),
-                                          isHeld ? static_cast<uint64_t>(base * step) : 0, advances);
+  std::optional<Operand> from =
+      stream.at(loadedRoom(isRight), isHeld ? static_cast<uint64_t>(base * step) : 0, advances);
   std::optional<Operand> to = stream.at(room(isRight ? MatrixRooms::FedRight : MatrixRooms::FedLeft));
   if (!from || !to)
     return refuseAddresses();
@@ -197,7 +197,7 @@ bool MatrixNest::emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFir
 
 bool MatrixNest::emitProduct(int64_t base, int64_t k, uint8_t loopMask, bool isFirst) {
   for (bool isRight : {false, true}) {
-    if (tiling.hold[isRight] != Hold::Pieces || (isRight && isOdd))
+    if (tiling.hold[isRight] != Hold::Pieces || (isRight && (isOdd || isLoadedOnce())))
       continue;
     const Factor &loaded = factor(isRight);
     std::optional<Operand> from = isFromRing(isRight)

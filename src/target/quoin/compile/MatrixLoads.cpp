@@ -49,6 +49,20 @@ bool MatrixNest::isOneRow(bool isRight, int64_t k) const {
   return row * rows <= mostBox[0] && strideOf(factor(isRight).access, isAlongSum(isRight) ? own : K) == row;
 }
 
+/// Whether both factors of each piece are the same elements, in the same order: rows that are multiplied by one
+/// another.
+bool MatrixNest::isLoadedOnce() const {
+  if (ring || isDepthwise || rowLoop || tiling.hold != std::array{Hold::Pieces, Hold::Pieces} ||
+      left.type != right.type || left.access.buffer != right.access.buffer || left.access.base != right.access.base ||
+      tile[M] != extentOf(M) || tile[N] != extentOf(N) || tile[M] != tile[N] ||
+      strideOf(left.access, M) != strideOf(right.access, N) || strideOf(left.access, K) != strideOf(right.access, K))
+    return false;
+  for (unsigned loop = 0; loop < nest.loops.size(); ++loop)
+    if (isAround(loop) && left.access.strides[loop] != right.access.strides[loop])
+      return false;
+  return true;
+}
+
 /// How many of the innermost loops are extents of a load.
 size_t MatrixNest::loopsOfLoad(bool isRight, ArrayRef<unsigned> loops) const {
   if (isWindow(isRight) || (!isRight && rowLoop))

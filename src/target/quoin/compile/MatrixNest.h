@@ -137,6 +137,7 @@ private:
   bool emitWindowFeed(int64_t base, int64_t k);
   bool emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to, llvm::ArrayRef<LoadDim> more = {});
   bool isOneRow(bool isRight, int64_t k) const;
+  bool isLoadedOnce() const;
   size_t loopsOfLoad(bool isRight, llvm::ArrayRef<unsigned> loops) const;
   bool emitResult();
 
@@ -223,6 +224,10 @@ private:
   DType sumType() const { return isFloat(left.type) ? DType::F32 : DType::I32; }
   unsigned turnOf(unsigned level);
   unsigned room(MatrixRooms::Role role) const { return *rooms->rooms[role]; }
+  /// Of L1, in which a factor comes from DDR or LLB.
+  unsigned loadedRoom(bool isRight) const {
+    return room(isRight && !isLoadedOnce() ? MatrixRooms::Right : MatrixRooms::Left);
+  }
   /// Bytes of a held factor for one tile of its own axis and one iteration of the loops of the sum.
   uint64_t blockBytes(bool isRight) const;
   /// Loops along which a held factor changes, inside of where it is loaded.
