@@ -33,6 +33,7 @@ struct Access {
   unsigned buffer = 0;
   int64_t base = 0;
   llvm::SmallVector<int64_t, 6> strides; ///< of each loop
+  int64_t row = 0; ///< elements that lie together, between those of other values; 0: all of the buffer
 
   bool operator==(const Access &) const = default;
 };

@@ -12,6 +12,8 @@ std::string shapeOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned shar
     out << unsigned(places[access.buffer].space);
     for (int64_t stride : access.strides)
       out << ',' << stride;
+    if (access.row)
+      out << 'o' << access.row;
   };
   out << sharers << ' ' << unsigned(nest.type) << (nest.combine ? unsigned(*nest.combine) : 0) << nest.continues;
   for (const NestLoop &loop : nest.loops)

@@ -467,6 +467,8 @@ SmallVector<Spot> Emitter::placesOf(const Step &step, ArrayRef<Nest> nests) {
 std::string Emitter::emitNests(const Step &step) {
   if (!step.nests)
     return step.refusal;
+  if (step.nests->nests.empty()) // all of it lies where it belongs (Inlays.h)
+    return "";
   std::vector<std::pair<Stream::State, std::vector<FarRange>>> before;
   for (const std::unique_ptr<Core> &core : cores)
     before.emplace_back(core->stream.state(), core->far);

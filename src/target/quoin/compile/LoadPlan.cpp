@@ -25,14 +25,16 @@ struct LoadLevel {
 
 /// Levels of dimensions in the order of their strides. One that goes on within the elements of those before it joins
 /// them; one that goes on right behind a row does if that is wanted.
-static llvm::SmallVector<LoadLevel, 4> levelsOf(llvm::ArrayRef<LoadDim *> dims, bool joinsNeighbours) {
+static llvm::SmallVector<LoadLevel, 4> levelsOf(llvm::ArrayRef<LoadDim *> dims, int64_t rowElements,
+                                                bool joinsNeighbours) {
   llvm::SmallVector<LoadLevel, 4> levels(1);
   for (LoadDim *dim : dims) {
     LoadLevel &last = levels.back();
     const int64_t span = last.pitch * last.count, common = std::gcd(last.pitch, dim->stride);
     const bool isRow = levels.size() == 1, overlaps = dim->stride < span;
     // At most half of what is loaded is not used.
-    const bool follows = isRow && dim->stride <= 2 * span && (joinsNeighbours || span == 1);
+    const int64_t most = rowElements && dim->stride >= rowElements ? span : 2 * span;
+    const bool follows = isRow && dim->stride <= most && (joinsNeighbours || span == 1);
     if ((overlaps || follows) && common >= (isRow ? 1 : levels[0].count)) {
       last.add(dim);
       continue;
@@ -44,7 +46,7 @@ static llvm::SmallVector<LoadLevel, 4> levelsOf(llvm::ArrayRef<LoadDim *> dims, 
   return levels;
 }
 
-LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims) {
+LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims, int64_t row) {
   LoadPlan plan;
   llvm::SmallVector<LoadDim *, 8> sorted;
   for (LoadDim &dim : dims)
@@ -53,7 +55,7 @@ LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims) {
   llvm::sort(sorted,
              [](const LoadDim *a, const LoadDim *b) { return std::pair(a->stride, a) < std::pair(b->stride, b); });
   for (bool joinsNeighbours : {true, false}) {
-    const llvm::SmallVector<LoadLevel, 4> levels = levelsOf(sorted, joinsNeighbours);
+    const llvm::SmallVector<LoadLevel, 4> levels = levelsOf(sorted, row, joinsNeighbours);
     int64_t placed = levels[0].count;
     if (levels.size() > boxRank || placed > mostBox[0])
       continue;

@@ -33,7 +33,8 @@ struct LoadPlan {
   Instruction instruction(DType type, DType memory) const;
 };
 
-LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims);
+/// `row`: elements beyond which what lies between is not loaded, where it may be other values'; 0: there are none.
+LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims, int64_t row = 0);
 
 /// Of an image whose lines have a border: dimensions of strides below `line` make lines that do not overlap in L1.
 LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims, int64_t line);

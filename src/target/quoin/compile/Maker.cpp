@@ -5,6 +5,7 @@
 #include "target/accelerator/LinkScalarCode.h"
 #include "target/accelerator/ReadKernel.h"
 #include "target/quoin/compile/Emitter.h"
+#include "target/quoin/compile/Inlays.h"
 #include "target/quoin/compile/MainProgram.h"
 #include "target/quoin/compile/Places.h"
 #include "target/quoin/run/Run.h"
@@ -158,9 +159,9 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
 #define PERPEND_DECISION(name, member) decisions.member = target.takes(name);
 #include "target/quoin/compile/Decisions.def"
   const MainProgram apart = main;
-  const bool isShared = sharePlaces(main, config, decisions);
+  const bool hasInlays = layInside(main, config, decisions), isShared = sharePlaces(main, config, decisions);
   Expected<Program> program = emitProgram(main, config, decisions, *scalar);
-  if (isShared && program && hasRefusedOverwrites(main)) {
+  if (program && ((isShared && hasRefusedOverwrites(main)) || (hasInlays && hasRefusedInlays(main)))) {
     main = apart;
     program = emitProgram(main, config, decisions, std::move(*scalar));
   }

@@ -69,7 +69,7 @@ MatrixWindow MatrixNest::windowOf(int64_t rows) const {
     window.sums.emplace_back(loop, 0);
     addDim(nest.loops[loop].extent, left.access.strides[loop]);
   }
-  window.load = nest.borders.empty() ? planLoad(dims) : planLines(dims, lineStride());
+  window.load = nest.borders.empty() ? planLoad(dims, left.access.row) : planLines(dims, lineStride());
   window.row = dims[1].near;
   window.line = rowLoop ? dims[2].near : 0;
   for (size_t each = 0; each < window.sums.size(); ++each)

@@ -5,8 +5,7 @@
 
 namespace perpend::quoin {
 
-/// Whether two iterations never store the same element, and those along the sum store one.
-static bool storesEachOnce(const Nest &nest) {
+bool storesEachOnce(const Nest &nest) {
   llvm::SmallVector<std::pair<int64_t, int64_t>, 6> dims; // strides, and extents
   for (auto [loop, stride] : llvm::zip_equal(nest.loops, nest.store.strides)) {
     if (loop.isReduced ? stride != 0 : stride <= 0)

@@ -12,6 +12,9 @@
 
 namespace perpend::quoin {
 
+/// Whether two iterations never store the same element, and those along the sum store one.
+bool storesEachOnce(const Nest &nest);
+
 /// Whether nests of a kernel may write one buffer where another one lies, which has as many bytes: one nest writes it,
 /// each element once; that reads the other one only at the element that the same iteration stores, of a reduction
 /// behind the sum; and no nest behind it reads the other one.

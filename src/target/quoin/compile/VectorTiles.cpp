@@ -124,8 +124,8 @@ OperandPlan VectorNest::planOf(const ElementAccess &access) const {
   SmallVector<LoadDim, 8> whole(dims);
   for (auto [number, line] : llvm::enumerate(lines))
     whole[number] = line.whole;
-  plan.load = planLoad(dims);
-  plan.roomElements = std::max(plan.load.elements, lines.empty() ? 0 : planLoad(whole).elements);
+  plan.load = planLoad(dims, access.row);
+  plan.roomElements = std::max(plan.load.elements, lines.empty() ? 0 : planLoad(whole, access.row).elements);
   for (auto [stride, number] : near)
     *stride = dims[number].near;
   for (auto [number, line] : llvm::enumerate(lines)) {
