@@ -125,6 +125,8 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   options.keepsNarrow = isNarrow;
   options.savesMemory = context.optLevel >= 2 && context.target.global.bytes != 0;
   options.looksUpOnce = context.target.hasUnit(target::nestUnit);
+  if (context.optLevel >= 2 && isNarrow && !context.target.mainMemories.empty())
+    options.rowBytes = context.target.mainMemories.front().lineBytes;
   passes.addPass(graph::createGraphFuseKernels(options));
   passes.addPass(graph::createGraphScheduleUpdates());
   if (context.optLevel >= 2 && !context.target.mainMemories.empty() && context.target.takes(target::partsDecision)) {

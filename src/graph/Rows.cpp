@@ -63,6 +63,18 @@ ArrayRef<int64_t> perpend::graph::orderOfRows(Operation *op) {
   return transpose && !movesLastDimension(op) ? transpose.getPermutation() : ArrayRef<int64_t>();
 }
 
+bool perpend::graph::viewsRows(Value value, int64_t rowBytes, llvm::function_ref<bool(Value)> isStored) {
+  auto reshape = value.getDefiningOp<ReshapeOp>();
+  if (reshape ? reshape.mergesDimensions() : !value.getDefiningOp<TransposeOp>())
+    return false;
+  Value operand = value.getDefiningOp()->getOperand(0);
+  if (!isStored(operand))
+    return viewsRows(operand, rowBytes, isStored);
+  Shape rows = shapeOf(reshape ? value : operand);
+  const std::optional<int64_t> last = rows.empty() ? std::nullopt : rows.back().constant();
+  return last && *last * bitWidth(tensorTypeOf(value).getElementType()) >= rowBytes * 8;
+}
+
 bool perpend::graph::isProduct(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   return element && element.needsStoredOperands() && isa<ReductionInterface>(op) && isa<DimensionFlowInterface>(op) &&

@@ -49,6 +49,10 @@ mlir::Value originOf(mlir::Value value);
 /// distances. Empty for any other operator, and null.
 llvm::ArrayRef<int64_t> orderOfRows(mlir::Operation *op);
 
+/// Whether a value has the rows of a stored one, of at least so many bytes, in another order, and elements in another
+/// order than in its rows perhaps: behind transposes, and reshapes that merge no dimensions.
+bool viewsRows(mlir::Value value, int64_t rowBytes, llvm::function_ref<bool(mlir::Value)> isStored);
+
 /// A map that costs little more than reading its operand, whose elements have at most a quarter of the bits. This is
 /// recomputed on demand, and only a hint for fusion. computedByUsersAttribute is an order, which also keeps operands in
 /// memory and constants unfolded.

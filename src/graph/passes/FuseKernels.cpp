@@ -74,7 +74,8 @@ public:
   /// kernels: those that the module has, to which new ones are added.
   KernelFuser(ModuleOp module, const GraphFuseKernelsOptions &options, Kernels &kernels)
       : module(module), isEnabled(options.isEnabled), keepsNarrow(options.keepsNarrow),
-        savesMemory(options.savesMemory), looksUpOnce(options.looksUpOnce), kernelsByHash(kernels) {}
+        savesMemory(options.savesMemory), looksUpOnce(options.looksUpOnce), rowBytes(options.rowBytes),
+        kernelsByHash(kernels) {}
   void run(Block &block);
 
 private:
@@ -82,6 +83,7 @@ private:
   Computation computationOf(Operation *op) const;
   bool readsThroughCostlyView(Operation *op) const;
   bool isWidenedInside(Operation *op) const;
+  bool readsRowsInPlace(Value value, Operation *user) const;
   bool isOfProduct(Value value) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
@@ -98,6 +100,7 @@ private:
   bool keepsNarrow;
   bool savesMemory;
   bool looksUpOnce;
+  int64_t rowBytes;
   /// Operators for which a decision has been made.
   SmallVector<Operation *> operators;
   /// The values that are not stored.
@@ -154,6 +157,14 @@ bool KernelFuser::isWidenedInside(Operation *op) const {
   return keepsNarrow && extendsFloats(op) && isMultiplied(op->getResult(0), /*throughViews=*/true);
 }
 
+/// Whether products load pieces of a view's rows from where they are stored, and widen the elements.
+bool KernelFuser::readsRowsInPlace(Value value, Operation *user) const {
+  auto stored = [&](Value operand) { return isStored(operand); };
+  return rowBytes && viewsRows(value, rowBytes, stored) && llvm::all_of(user->getUsers(), [](Operation *product) {
+           return isa<ProductInterface>(product) && !readsWindows(product);
+         });
+}
+
 Computation KernelFuser::computationOf(Operation *op) const {
   Computation result{cast<ElementInterface>(op).elementKind(), 1, scalarWork(*op)};
   if (isWidenedInside(op))
@@ -208,8 +219,10 @@ static bool hasSeveralLines(Operation *op) {
 
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
-  if (user->hasAttr(inPlaceAttribute) || isWidenedInside(user))
+  if (user->hasAttr(inPlaceAttribute))
     return false;
+  if (isWidenedInside(user))
+    return readsRowsInPlace(value, user);
   if (auto sequence = dyn_cast<SequenceInterface>(user))
     return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
            (computation.kind == ElementKind::View || (computation.kind == ElementKind::Pointwise && value.hasOneUse()));
@@ -417,7 +430,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
 
   void runOnOperation() override {
     KernelFuser::Kernels kernels; // which entries share
-    const GraphFuseKernelsOptions options{isEnabled, keepsNarrow, savesMemory, looksUpOnce};
+    const GraphFuseKernelsOptions options{isEnabled, keepsNarrow, savesMemory, looksUpOnce, rowBytes};
     for (func::FuncOp main : entriesOf(getOperation())) {
       storeResults(main);
       KernelFuser(getOperation(), options, kernels).run(main.getBody().front());

@@ -1,0 +1,73 @@
+"""Attention: products read heads where all heads of a token lie, kernels run when their results are read, and parts
+of a batch are divided again where near memory does not hold their scores."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import perpend
+import pytest
+import torch
+from cli.tool import BUILD
+from conformance.onnx_foreign import missing
+
+pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
+
+
+class Attention(torch.nn.Module):  # type: ignore[misc]
+    """With products in front and behind, and a residual sum."""
+
+    def __init__(self, heads: int, width: int) -> None:
+        super().__init__()
+        self.heads, channels = heads, heads * width
+        self.first, self.q, self.k, self.v, self.last = (torch.nn.Linear(channels, channels) for _ in range(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a = self.first(x)
+        apart = (*x.shape[:2], self.heads, -1)
+        q, k, v = (each(a).view(apart).transpose(1, 2) for each in (self.q, self.k, self.v))
+        weights = torch.softmax(q @ k.transpose(2, 3), dim=-1)
+        result: torch.Tensor = a + self.last((weights @ v).transpose(1, 2).reshape(x.shape))
+        return result
+
+
+def attention(batch: int, tokens: int, heads: int, width: int) -> tuple[Any, np.ndarray]:
+    torch.manual_seed(0)
+    x = torch.randn(batch, tokens, heads * width).half()
+    return perpend.import_model(Attention(heads, width).half(), example_inputs=(x,)), x.numpy()
+
+
+def expect_attention(model: Any, x: np.ndarray, target: str, folder: Path) -> list[str]:
+    """Outputs are those of the interpreter, and nothing of the program races. What the units run."""
+    (wanted,) = model.evaluate(x)
+    path = folder / "program.qn"
+    report = list(model.compile(str(path), {"target": target}).units)
+    (got,) = perpend.load(str(path))(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=4e-3, atol=1e-2)
+    subprocess.run([BUILD / "bin" / "quoin-verify", path], check=True, capture_output=True, timeout=120)
+    return report
+
+
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+@pytest.mark.parametrize(("tokens", "heads", "width"), [(37, 3, 32), (16, 2, 64), (29, 4, 40)])
+def test_products_read_heads_in_place(tokens: int, heads: int, width: int, target: str, tmp_path: Path) -> None:
+    """Five products with what is behind them, a softmax, and the transpose behind the heads."""
+    model, x = attention(2, tokens, heads, width)
+    assert "the units run 9 of 9 kernels" in expect_attention(model, x, f"{target},-parts", tmp_path)
+
+
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+def test_short_rows_are_copied(target: str, tmp_path: Path) -> None:
+    model, x = attention(2, 19, 6, 8)
+    assert "the units run 12 of 12 kernels" in expect_attention(model, x, f"{target},-parts", tmp_path)
+
+
+@pytest.mark.parametrize("batch", [4, 5])
+def test_parts_of_batches(batch: int, tmp_path: Path) -> None:
+    """LLB of quoin:t1 holds 256 KiB; scores of an image have 75 KiB."""
+    model, x = attention(batch, 80, 6, 32)
+    report = expect_attention(model, x, "quoin:t1", tmp_path)
+    assert not any(line.startswith("the scalar core") for line in report)
