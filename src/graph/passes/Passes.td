@@ -72,6 +72,10 @@ def GraphScheduleUpdates : Pass<"graph-schedule-updates", "::mlir::ModuleOp"> {
   let summary = "Moves updates of states behind the readers of the value that they overwrite";
 }
 
+def GraphDelayCalls : Pass<"graph-delay-calls", "::mlir::ModuleOp"> {
+  let summary = "Moves calls of kernels to the first readers of their results, where that saves memory";
+}
+
 def GraphSplitBatches : Pass<"graph-split-batches", "::mlir::ModuleOp"> {
   let summary = "Runs chains of kernels part by part of leading dimensions, so that near memory holds the values between them";
   let options = [
