@@ -38,7 +38,7 @@ namespace {
 /// Cuts a chain into groups.
 class ChainPlanner {
 public:
-  ChainPlanner(const Chain &chain, DividedKernels &kernels, BandedKernels &banded,
+  ChainPlanner(const Chain &chain, DividedKernels &kernels, BandedKernels *banded,
                const GraphSplitBatchesOptions &options)
       : chain(chain), kernels(kernels), banded(banded), options(options), count(chain.members.size()) {
     collectValues();
@@ -150,7 +150,8 @@ private:
         if (!visit({first, end, parts}))
           break;
       }
-    visitBands(first);
+    if (banded)
+      visitBands(first);
   }
 
   /// Groups whose values near memory does not hold for one index of the first dimension.
@@ -188,7 +189,7 @@ private:
     BandShares shares;
     const ArrayRef<Operation *> members = ArrayRef(chain.members).slice(group.first, group.end - group.first);
     for (int64_t band = 0; band < group.bands; ++band) {
-      const std::optional<ValueRows> rows = banded.rowsOfBand(members, band, group.bands);
+      const std::optional<ValueRows> rows = banded->rowsOfBand(members, band, group.bands);
       if (!rows)
         return std::nullopt;
       for (auto &[value, range] : *rows) {
@@ -337,7 +338,7 @@ private:
 
   const Chain &chain;
   DividedKernels &kernels;
-  BandedKernels &banded;
+  BandedKernels *banded; ///< null: there are no bands
   const GraphSplitBatchesOptions &options;
   unsigned count;
   std::vector<Divided> values;
@@ -348,7 +349,7 @@ private:
 };
 } // namespace
 
-SmallVector<Group> perpend::graph::planParts(const Chain &chain, DividedKernels &kernels, BandedKernels &banded,
+SmallVector<Group> perpend::graph::planParts(const Chain &chain, DividedKernels &kernels, BandedKernels *banded,
                                              const GraphSplitBatchesOptions &options) {
   return ChainPlanner(chain, kernels, banded, options).plan();
 }

@@ -40,8 +40,8 @@ struct Group {
   int64_t bands = 1; ///< of each part, which then has one index of the first dimension
 };
 
-/// Cuts a chain into groups.
-llvm::SmallVector<Group> planParts(const Chain &chain, DividedKernels &kernels, BandedKernels &banded,
+/// Cuts a chain into groups. banded: null if none of them is to run in bands.
+llvm::SmallVector<Group> planParts(const Chain &chain, DividedKernels &kernels, BandedKernels *banded,
                                    const GraphSplitBatchesOptions &options);
 
 } // namespace perpend::graph

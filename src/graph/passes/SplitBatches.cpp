@@ -232,18 +232,28 @@ struct SplitBatches : perpend::graph::impl::GraphSplitBatchesBase<SplitBatches> 
       return;
     const GraphSplitBatchesOptions options{nearBytes, lineBytes, launchBytes, overwrites, productsPerByte};
     DividedKernels kernels;
-    BandedKernels banded(kernels);
     for (func::FuncOp main : entriesOf(getOperation()))
-      for (const Chain &chain : ChainFinder(kernels).find(main.getBody().front()))
-        for (const Group &group : planParts(chain, kernels, banded, options)) {
-          const ArrayRef<Operation *> members = ArrayRef(chain.members).slice(group.first, group.end - group.first);
-          GroupSplitter splitter(members, chain.rows, kernels, banded);
-          if (group.bands > 1)
-            splitter.splitRows(group.bands);
-          else if (group.parts > 1)
-            splitter.split(group.parts);
-        }
+      for (bool isFirst = true; splitChains(main.getBody().front(), kernels, isFirst, options); isFirst = false)
+        ; // parts are divided again
     eraseUnused();
+  }
+
+  /// False: nothing is left to divide. Parts are divided again into parts, and not into bands: only the first time.
+  static bool splitChains(Block &block, DividedKernels &kernels, bool isFirst,
+                          const GraphSplitBatchesOptions &options) {
+    bool isSplit = false;
+    BandedKernels banded(kernels);
+    for (const Chain &chain : ChainFinder(kernels).find(block))
+      for (const Group &group : planParts(chain, kernels, isFirst ? &banded : nullptr, options)) {
+        const ArrayRef<Operation *> members = ArrayRef(chain.members).slice(group.first, group.end - group.first);
+        GroupSplitter splitter(members, chain.rows, kernels, banded);
+        if (group.bands > 1)
+          splitter.splitRows(group.bands);
+        else if (group.parts > 1)
+          splitter.split(group.parts);
+        isSplit |= group.parts > 1 || group.bands > 1;
+      }
+    return isSplit;
   }
 
   void eraseUnused() {

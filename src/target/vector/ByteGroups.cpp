@@ -9,11 +9,11 @@
 //   sum of x (q - z) = sum of x (q + h) - (h + z) sum of x                  of a row: few rows, many columns
 //
 // where h is half of the range of signed numbers, 0 of unsigned ones, which need no other sum there. In the second form
-// a number may stay where it lies in its byte, s bits up: its sums, 2^s times as large, are apart and lose s bits at the
-// end of the group. LowerPrecision.cpp makes groups of fewer numbers than would overflow. Steps of two
-// signed bytes (signedAttribute) need no other sum at all: rows lose their offset as they are loaded. The sums of a
-// group are exact; they are multiplied by the row's scale, if it has one, then by that of the column, and added to the
-// block's totals, group by group. So a row has the same bits in a block of any height.
+// a number may stay where it lies in its byte, s bits up: its sums, 2^s times as large, are apart and lose s bits at
+// the end of the group. LowerPrecision.cpp makes groups of fewer numbers than would overflow. Steps of two signed bytes
+// (signedAttribute) need no other sum at all: rows lose their offset as they are loaded. The sums of a group are exact;
+// they are multiplied by the row's scale, if it has one, then by that of the column, and added to the block's totals,
+// group by group. So a row has the same bits in a block of any height.
 //
 //   tile.call_intrinsic "i4.bytes.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
 // becomes
