@@ -97,7 +97,7 @@ def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
     Option<"savesMemory", "saves-memory", "bool", "false",
            "The result of a product that is combined in windows apart from each other is not stored: the target's memory is small">,
     Option<"looksUpOnce", "looks-up-once", "bool", "false",
-           "Where an element lies that is looked up is computed once for all elements beside it, so it need not be stored">
+           "Where an element lies that is looked up is computed once for all elements beside it, so it need not be stored">,
     Option<"rowBytes", "row-bytes", "int64_t", "0",
            "Products that widen floats read rows of at least so many bytes where they are stored, in the order of a view; 0: views are stored">
   ];
