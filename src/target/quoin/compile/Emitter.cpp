@@ -70,7 +70,8 @@ private:
   bool isCopyLong(uint64_t cycles) const;
   Division divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged);
   void meetIfNeeded(ArrayRef<Core *> working);
-  /// The cores that get so many parts: not the first one, if another one is free.
+  /// The cores that get so many parts: not the first one, if another one is free; else it gets the last part, which is
+  /// no longer than others, because it also copies.
   std::vector<Core *> workersOf(size_t parts);
   void addCopies(std::vector<Core *> &working, uint64_t cycles);
   void endSections(ArrayRef<Core *> working);
@@ -220,6 +221,8 @@ std::vector<Core *> Emitter::workersOf(size_t parts) {
   std::vector<Core *> working;
   for (const std::unique_ptr<Core> &core : ArrayRef(cores).take_back(parts))
     working.push_back(core.get());
+  if (parts == cores.size())
+    std::rotate(working.begin(), working.begin() + 1, working.end());
   return working;
 }
 
@@ -229,7 +232,7 @@ void Emitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
   if (!decisions.ahead)
     return;
   Core &copying = *cores.front();
-  const bool isFree = working.front() != &copying;
+  const bool isFree = !is_contained(working, &copying);
   const uint64_t loads = isFree ? 0 : busyCycles(copying.stream.current(), Unit::LD, program.config);
   const uint64_t idle = isFree ? cycles : (cycles - std::min(cycles, 2 * loads)) / 2; // they come in between
   copyAhead(working, idle);
@@ -244,7 +247,7 @@ void Emitter::copyAhead(std::vector<Core *> &working, uint64_t idle) {
       if (range.space == Space::DDR)
         bytes -= std::min(bytes, range.end - range.begin);
   const std::vector<Copy> copies = prefetch.next(number, stagedNow, bytes);
-  if (working.front() != &copying && !copies.empty()) {
+  if (!is_contained(working, &copying) && !copies.empty()) {
     copying.stream.begin();
     working.insert(working.begin(), &copying);
   }
