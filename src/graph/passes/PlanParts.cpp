@@ -34,6 +34,14 @@ static double productsOf(func::FuncOp kernel) {
   return products;
 }
 
+static bool multipliesWindows(func::FuncOp kernel) {
+  return kernel
+      .walk([](ProductInterface product) {
+        return product.asMatrixProduct() ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 namespace {
 /// Cuts a chain into groups.
 class ChainPlanner {
@@ -115,6 +123,7 @@ private:
 
   void collectValues() {
     wholeBytes.resize(count);
+    hasWindows.resize(count);
     llvm::SetVector<Value> outer;
     for (auto [number, op] : llvm::enumerate(chain.members)) {
       if (!DividedKernels::isCall(op))
@@ -126,6 +135,7 @@ private:
           outer.insert(operand.get());
       for (Value result : op->getResults())
         addValue(result, number);
+      hasWindows[number] = multipliesWindows(DividedKernels::kernelOf(op));
       if (op->getNumResults() == 1)
         values.back().isOver = overwrites(op);
     }
@@ -295,7 +305,7 @@ private:
     }
     for (unsigned number = group.first; number < group.end; ++number) {
       now += changes[number - group.first];
-      if (const int64_t bytes = now + std::min(wholeBytes[number], options.nearBytes / 4); bytes > most) {
+      if (const int64_t bytes = now + wholeBytesAtOnce(number); bytes > most) {
         most = bytes;
         at = number;
       }
@@ -313,6 +323,18 @@ private:
     return isMade(value, group) && value.bytes / chain.rows / rows * step % options.lineBytes != 0;
   }
 
+  /// What passes through near memory at a time while a member reads its operands that no part divides.
+  int64_t wholeBytesAtOnce(unsigned member) const {
+    return std::min(wholeBytes[member], options.nearBytes / (hasWindows[member] ? 8 : 4));
+  }
+
+  /// How often a member reads the other operands: again for each piece of those that no part divides, unless it is a
+  /// product of matrices, whose sums go on from piece to piece.
+  int64_t timesRead(int member) const {
+    const int64_t piece = wholeBytesAtOnce(member);
+    return hasWindows[member] && piece ? llvm::divideCeil(wholeBytes[member], piece) : 1;
+  }
+
   /// To and from far memory.
   int64_t movedBy(const Group &group, bool isNear, bool staysNear) const {
     int64_t moved = current ? int64_t(current->bytes) : 0;
@@ -328,7 +350,7 @@ private:
       const double again = current && !isMade(value, group) ? current->largestAndAll.lookup(value.value).second : 1;
       for (int reader : value.readers)
         if (reader >= static_cast<int>(group.first) && reader < static_cast<int>(group.end))
-          moved += int64_t(double(value.bytes) * again);
+          moved += int64_t(double(value.bytes) * again) * timesRead(reader);
     }
     for (unsigned number = group.first; number < group.end; ++number)
       if (DividedKernels::isCall(chain.members[number]))
@@ -342,6 +364,7 @@ private:
   const GraphSplitBatchesOptions &options;
   unsigned count;
   std::vector<Divided> values;
+  std::vector<bool> hasWindows;        ///< of each member: it multiplies windows that overlap
   std::vector<int64_t> wholeBytes;     ///< of each member: operands without rows, which each part reads
   SmallVector<int64_t> partCounts;     ///< with different rows
   const BandShares *current = nullptr; ///< of the group that is visited, if it runs in bands
