@@ -25,6 +25,7 @@
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Process.h"
 
 #include <set>
 
@@ -209,8 +210,36 @@ void printElided(Operation *op, llvm::raw_ostream &out) {
 // Compiling
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// On a terminal, a line that says which phase a compilation is in. Each text ends at the line's beginning, so that an
+/// error overwrites it.
+class PhaseLine {
+public:
+  explicit PhaseLine(CompileReport *report) : report(llvm::sys::Process::StandardErrIsDisplayed() ? report : nullptr) {
+    show(phases().front().name);
+    if (report)
+      report->started = [this](StringRef phase) { show(phase); };
+  }
+  PhaseLine(const PhaseLine &) = delete;
+  PhaseLine &operator=(const PhaseLine &) = delete;
+  ~PhaseLine() {
+    if (report)
+      llvm::errs() << "\033[K", report->started = nullptr;
+  }
+
+private:
+  void show(StringRef phase) const {
+    if (report)
+      llvm::errs() << "\033[Kcompiling: " << phase << "\r";
+  }
+
+  CompileReport *report;
+};
+} // namespace
+
 bool compileGuarded(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
                     CompileReport *report, bool ownsConstants) {
+  PhaseLine line(report);
   bool isGood = false;
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;

@@ -280,6 +280,8 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     return failure();
   if (maker && phase.after == &PhaseListener::afterMemoryIsPlanned && phase.name != options.stopAfter)
     lowerMain();
+  if (report && report->started)
+    report->started(&phase == &phases().back() ? "emit" : (&phase + 1)->name);
   return success();
 }
 

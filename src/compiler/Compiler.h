@@ -12,6 +12,7 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ struct RecordUse {
 
 /// What a compilation reports besides the file it writes.
 struct CompileReport {
+  /// Is called where a phase begins, if it is set; the last one is "emit". Not for several machines.
+  std::function<void(llvm::StringRef phase)> started;
   std::vector<PhaseTime> times;
   std::string descriptor; ///< JSON, see perpend_module.h
   std::vector<KernelFacts> kernels;

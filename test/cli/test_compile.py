@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import pty
 import re
 import stat
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
+from cli.tool import PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
 from onnx import helper, numpy_helper
 
 
@@ -21,6 +22,22 @@ def test_compile_writes_library_and_header(tmp_path: Path, tiny: Path) -> None:
     assert (tmp_path / "tiny.so").read_bytes()[:4] == b"\x7fELF"
     assert "perpend_module_my_model" in (tmp_path / "tiny.h").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.h", "tiny.onnx", "tiny.so"]
+
+
+def test_a_terminal_shows_the_phase(tmp_path: Path, tiny: Path) -> None:
+    """In a line that the next one overwrites; pipes get nothing of it."""
+    terminal, inner = pty.openpty()
+    command = [PERPEND, "compile", tiny, "-o", tmp_path / "tiny.so"]
+    try:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=inner)
+        shown = os.read(terminal, 10_000).decode()
+    finally:
+        os.close(inner)
+        os.close(terminal)
+    phases = re.findall(r"\x1b\[Kcompiling: ([a-z]+)\r", shown)
+    assert phases == ["simplify", "layout", "pack", "fuse", "schedule", "tile", "plan", "lower", "emit"]
+    assert shown.endswith("\r\x1b[K")
+    assert perpend("compile", tiny, "-o", tmp_path / "tiny.so", folder=tmp_path).stderr == ""
 
 
 def test_compile_static_library_and_program(tmp_path: Path, tiny: Path) -> None:
