@@ -43,6 +43,14 @@ def test_only_one_core_reads_weights(tmp_path: Path) -> None:
     assert sum(read) <= 1.1 * layers * one
 
 
+def test_cores_share_columns_that_end_within_lines(tmp_path: Path) -> None:
+    """Rows are no whole lines: cores write to the same ones in turns, and each reads the weights of its columns."""
+    x, w = floats(8, 1024), floats(1000, 1024) / 45
+    model = model_of([node("Gemm", "x w", "a", transB=1), node("Relu", "a")], {"x": x}, {"w": w})
+    assert expect(model, {"x": x}, "quoin:c8") == []
+    assert max(read_by_cores(perpend.import_model(model), tmp_path)) <= w.nbytes / 4
+
+
 def test_large_weights_come_in_pieces(tmp_path: Path) -> None:
     """LLB has a part of the weights while the product of another part is computed: one core reads them, once."""
     rows, extent, columns = 128, 768, 3072

@@ -103,39 +103,42 @@ std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot
   return divisions;
 }
 
-/// Whether each iteration writes within bytes of its own, a line or more, which lie one behind the other; iterations of
-/// loops around it write behind all of these.
-static bool hasRows(const Nest &nest, unsigned loop) {
+/// Of iterations that write within bytes of their own, which lie one behind the other: how many write a line or more.
+/// Iterations of loops around them write behind all of these. 0: they do otherwise.
+static int64_t iterationsOfLine(const Nest &nest, unsigned loop) {
   const auto size = static_cast<int64_t>(sizeOf(nest.type));
   const int64_t stride = nest.store.strides[loop] * size, rows = stride * nest.loops[loop].extent;
-  if (nest.loops[loop].isReduced || stride < lineBytes)
-    return false;
+  if (nest.loops[loop].isReduced || stride <= 0)
+    return 0;
   int64_t row = size;
   for (unsigned other = 0; other < nest.loops.size(); ++other) {
     const int64_t distance = nest.store.strides[other] * size;
     if (distance < 0 || (other != loop && distance >= stride && distance < rows))
-      return false;
+      return 0;
     row += distance < stride ? (nest.loops[other].extent - 1) * distance : 0;
   }
-  return row <= stride;
+  return row <= stride ? llvm::divideCeil(static_cast<uint64_t>(lineBytes), static_cast<uint64_t>(stride)) : 0;
 }
 
 std::optional<std::array<std::vector<Nest>, 2>> divisionInTurns(const Nest &nest, unsigned cores) {
   if (nest.rows)
     return std::nullopt;
   std::optional<unsigned> best;
+  int64_t most = 0; // lines
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop)
-    if (hasRows(nest, loop) && (!best || nest.loops[loop].extent > nest.loops[*best].extent))
+    if (const int64_t step = iterationsOfLine(nest, loop); step && nest.loops[loop].extent / step > most) {
       best = loop;
-  if (!best || nest.loops[*best].extent < 2 * static_cast<int64_t>(cores))
+      most = nest.loops[loop].extent / step;
+    }
+  if (!best || most < 2 * static_cast<int64_t>(cores))
     return std::nullopt;
   std::array<std::vector<Nest>, 2> turns;
-  const int64_t extent = nest.loops[*best].extent;
+  const int64_t extent = nest.loops[*best].extent, step = iterationsOfLine(nest, *best);
   for (int64_t part = 0; part < cores; ++part) {
-    // Two iterations at least, so that neither those of a turn nor those of loops around it touch.
+    // Two lines at least, so that neither those of a turn nor those of loops around it touch.
     const int64_t begin = extent * part / cores, end = extent * (part + 1) / cores;
-    cut(turns[0].emplace_back(nest), *best, begin + 1, end);
-    cut(turns[1].emplace_back(nest), *best, begin, begin + 1);
+    cut(turns[0].emplace_back(nest), *best, begin + step, end);
+    cut(turns[1].emplace_back(nest), *best, begin, begin + step);
   }
   return turns;
 }

@@ -12,9 +12,10 @@ namespace perpend::quoin {
 /// of two, as even as possible. No two of them write to the same line of memory. places: of buffers.
 std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
 
-/// For loops whose iterations end within lines of memory, as rows of an image with a border do: two lists of nests. The
-/// first list has all but the first iteration of each core's part. The second has these first iterations, and runs when
-/// the first list is done. No two nests of a list write to the same line. nullopt: no loop has such iterations.
+/// For loops whose iterations end within lines of memory, as rows of an image with a border and columns of a matrix do:
+/// two lists of nests. The first list has all but the first iterations of each core's part, which write a line or more.
+/// The second has these, and runs when the first list is done. No two nests of a list write to the same line. nullopt:
+/// no loop has such iterations.
 std::optional<std::array<std::vector<Nest>, 2>> divisionInTurns(const Nest &nest, unsigned cores);
 
 /// Iterations of a loop between which lines of the result end; 0: the loop is no one to divide.
