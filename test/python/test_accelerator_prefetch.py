@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import perpend
 import pytest
+import torch
 from cli.tool import BUILD
 from conformance.onnx_foreign import missing
 from python.test_accelerators import expect, floats, model_of, node
@@ -134,6 +135,34 @@ def test_large_weights_come_in_chunks(rows: int, extent: int, columns: int, tran
     cores = json.loads(report.read_text())["cores"]
     assert sum(core["memories"]["DDR"]["read"] for core in cores) <= 1.1 * (w.nbytes + x.nbytes)
     assert all(core["units"]["MX"]["busy"] for core in cores[1:])
+
+
+class FeedForward(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, channels: int, wide: int) -> None:
+        super().__init__()
+        self.first, self.up = torch.nn.Linear(channels, channels), torch.nn.Linear(channels, wide)
+        self.down = torch.nn.Linear(wide, channels)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a = self.first(x)
+        result: torch.Tensor = a + self.down(torch.relu(self.up(a)))
+        return result
+
+
+def test_first_chunk_comes_beside_the_last_one_of_another_product(tmp_path: Path) -> None:
+    """LLB holds the values of 7 MB and one ring, whose slots change hands while cores read the last chunk."""
+    torch.manual_seed(0)
+    net, x = FeedForward(512, 3072).half(), torch.randn(1024, 512).half()
+    path = tmp_path / "program.qn"
+    perpend.import_model(net, example_inputs=(x,)).compile(str(path), {"target": "quoin:c8,-parts"})
+    (got,) = perpend.load(str(path))(x.numpy())  # a race ends the run
+    with torch.no_grad():
+        wanted = net.float()(x.float()).numpy()
+    np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=4e-3, atol=4e-3)
+    subprocess.run([BUILD / "bin" / "quoin-verify", path], check=True, capture_output=True, timeout=120)
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], check=True, capture_output=True, timeout=120).stdout
+    last_product = text.decode().split(".core 1")[0].split("linear_2")[1]
+    assert last_product.index("sd.2d") < last_product.index("bar 0")
 
 
 @pytest.mark.parametrize(("is_added", "transposed"), [(True, False), (False, True)])

@@ -78,6 +78,7 @@ private:
   bool emitRows(const Step &step, ArrayRef<Spot> places);
   bool emitRolling(const Step &step, ArrayRef<Spot> places);
   bool emitChunks(const EvenParts &division, ArrayRef<Spot> places, Rolling rolling);
+  void keepLastChunk(const Rolling &rolling);
   std::optional<Rolling> rollingOf(const EvenParts &division, ArrayRef<Spot> places, unsigned input, uint64_t &least);
   void copyAhead(std::vector<Core *> &working, uint64_t idle);
   /// No core goes on before all have done what they have been given.
@@ -442,7 +443,22 @@ bool Emitter::emitChunks(const EvenParts &division, ArrayRef<Spot> places, Rolli
   const uint64_t copied = rolling.copyCycles(program.config) * static_cast<uint64_t>(rolling.chunks());
   copyAhead(working, cycles - std::min(cycles, copied));
   endSections(working);
+  keepLastChunk(rolling);
   return true;
+}
+
+/// Of a ring, cores still read the last chunk when they have met for the last time: the first core may write the
+/// others.
+void Emitter::keepLastChunk(const Rolling &rolling) {
+  const Ring &ring = rolling.ring;
+  const uint64_t slot = static_cast<uint64_t>(rolling.chunks() - 1) % ring.slots;
+  const uint64_t begin = ring.byte + slot * ring.chunkBytes, end = ring.byte + ring.slots * ring.chunkBytes;
+  for (const std::unique_ptr<Core> &core : cores)
+    for (FarRange &range : core->far)
+      if (range.space == Space::LLB && !range.isWritten && range.begin >= ring.byte && range.end <= end) {
+        range.begin = std::max(range.begin, begin);
+        range.end = std::max(range.begin, std::min(range.end, begin + ring.chunkBytes));
+      }
 }
 
 /// Of a step's buffers, for nests that may not use all of them: what they keep lies in LLB if there is space.

@@ -155,7 +155,9 @@ static bool addChunk(const Rolling &rolling, unsigned turn, uint64_t from, llvm:
 
 bool emitFirstChunk(const Rolling &rolling, Stream &stream) {
   stream.begin();
-  return addChunk(rolling, stream.newTurn(), rolling.from, {}, stream);
+  Rolling first = rolling;
+  first.ring.slots = 1; // cores may still read another one (Emitter::keepLastChunk)
+  return addChunk(first, stream.newTurn(), rolling.from, {}, stream);
 }
 
 bool emitOtherChunks(const Rolling &rolling, Stream &stream) {
