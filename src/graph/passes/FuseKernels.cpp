@@ -83,6 +83,7 @@ private:
   Computation computationOf(Operation *op) const;
   bool readsThroughCostlyView(Operation *op) const;
   bool isWidenedInside(Operation *op) const;
+  bool storesRowsInOrder(Value value, Operation *user) const;
   bool readsRowsInPlace(Value value, Operation *user) const;
   bool isOfProduct(Value value) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
@@ -165,6 +166,24 @@ bool KernelFuser::readsRowsInPlace(Value value, Operation *user) const {
          });
 }
 
+/// Whether a map belongs to the product before it, which then stores as few bits as the map leaves.
+static bool isEpilogue(Operation *op) {
+  auto element = dyn_cast<ElementInterface>(op);
+  return element && element.elementKind() == ElementKind::Pointwise &&
+         llvm::any_of(op->getOperands(), [](Value operand) {
+           return operand.hasOneUse() && isa_and_nonnull<ProductInterface>(operand.getDefiningOp());
+         });
+}
+
+/// Whether a product, or a map behind it, is stored only in the order of a transpose that keeps rows, of whole lines.
+bool KernelFuser::storesRowsInOrder(Value value, Operation *user) const {
+  if (!rowBytes || !value.hasOneUse() || orderOfRows(user).empty() ||
+      !(isa<ProductInterface>(value.getDefiningOp()) || isEpilogue(value.getDefiningOp())))
+    return false;
+  const std::optional<int64_t> last = shapeOf(value).back().constant();
+  return last && *last * bitWidth(tensorTypeOf(value).getElementType()) % (rowBytes * 8) == 0;
+}
+
 Computation KernelFuser::computationOf(Operation *op) const {
   Computation result{cast<ElementInterface>(op).elementKind(), 1, scalarWork(*op)};
   if (isWidenedInside(op))
@@ -239,6 +258,8 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return false;
   if (computation.kind == ElementKind::Reduction && readsWindowsApart(use))
     return savesMemory && value.hasOneUse() && isOfProduct(value) && hasSeveralLines(user);
+  if (computation.kind == ElementKind::Reduction && storesRowsInOrder(value, user))
+    return true;
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && !onlyWidens(user) && value.hasOneUse() &&
            !llvm::any_of(user->getOperands(), [&](Value other) {
@@ -361,15 +382,6 @@ void KernelFuser::run(Block &block) {
   for (Operation *op : llvm::reverse(operators))
     if (op->use_empty())
       op->erase();
-}
-
-/// Whether a map belongs to the product before it, which then stores as few bits as the map leaves.
-static bool isEpilogue(Operation *op) {
-  auto element = dyn_cast<ElementInterface>(op);
-  return element && element.elementKind() == ElementKind::Pointwise &&
-         llvm::any_of(op->getOperands(), [](Value operand) {
-           return operand.hasOneUse() && isa_and_nonnull<ProductInterface>(operand.getDefiningOp());
-         });
 }
 
 /// Searches from the end, so that chains are as long as possible.
