@@ -139,3 +139,30 @@ def test_a_wrong_decision(change: str, tmp_path: Path) -> None:
         "compile", "m.onnx", "--target", f"quoin:c8,{change}", "-o", "m.qn", folder=tmp_path, code=USAGE_ERROR
     )
     assert f"expected '-' and a decision to leave out, got '{change}'" in said and "hint: decisions: ahead, " in said
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_numbers_of_rows_are_computed_where_they_are_read(target: str) -> None:
+    """Several look-ups in one kernel, the last of them at indices that another one finds."""
+    inputs = {
+        "x": floats(40, 16),
+        "v": floats(23, 16),
+        "j": RANDOM.integers(-23, 23, (9, 2)),
+        "links": RANDOM.integers(-40, 40, 30),
+        "k": RANDOM.integers(-30, 30, 9),
+    }
+    nodes = [
+        node("Gather", "j zero", "j0", axis=1),
+        node("Gather", "j one", "j1", axis=1),
+        node("Neg", "j1", "j2"),
+        node("Max", "j2 least", "j3"),
+        node("Min", "j3 most", "j4"),
+        node("Gather", "v j0", "a"),
+        node("Gather", "v j4", "b"),
+        node("Gather", "links k", "i"),
+        node("Gather", "x i", "c"),
+        node("Concat", "a b c", axis=1),
+    ]
+    weights = {"zero": np.array(0), "one": np.array(1), "least": np.array(-23), "most": np.array(22)}
+    (refused,) = expect(model_of(nodes, inputs, weights), inputs, target)  # rows of `links`, not what they choose
+    assert "of elements of a type that no unit has" in refused

@@ -85,6 +85,7 @@ private:
   bool isWidenedInside(Operation *op) const;
   bool storesRowsInOrder(Value value, Operation *user) const;
   bool readsRowsInPlace(Value value, Operation *user) const;
+  bool isWidenedByUsers(Operation *op) const;
   bool isOfProduct(Value value) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
@@ -144,6 +145,14 @@ static bool isPlaceOfElements(OpOperand &use) {
          tensorTypeOf(use.get()).getElementType().isInteger();
 }
 
+/// Whether a map does no more than compare, choose and add integers: what units that look up compute.
+static bool onlyChooses(Operation *map) {
+  return map->getNumRegions() == 1 && llvm::all_of(map->getRegion(0).front().without_terminator(), [](Operation &op) {
+           return isa<arith::ConstantOp, arith::CmpIOp, arith::SelectOp, arith::AddIOp, arith::SubIOp, arith::MaxSIOp,
+                      arith::MinSIOp>(op);
+         });
+}
+
 /// Views that separate contiguous elements, or that search for each element.
 static bool isCostlyView(Operation *op) { return movesLastDimension(op) || looksForElements(op); }
 
@@ -182,6 +191,12 @@ bool KernelFuser::storesRowsInOrder(Value value, Operation *user) const {
     return false;
   const std::optional<int64_t> last = shapeOf(value).back().constant();
   return last && *last * bitWidth(tensorTypeOf(value).getElementType()) % (rowBytes * 8) == 0;
+}
+
+/// Whether an operator only widens floats, and its users do that themselves if the operand is stored, in fewer bits.
+bool KernelFuser::isWidenedByUsers(Operation *op) const {
+  return keepsNarrow && isEnabled && extendsFloats(op) &&
+         mayStayUnstored(op, {cast<ElementInterface>(op).elementKind(), 1, scalarWork(*op)});
 }
 
 Computation KernelFuser::computationOf(Operation *op) const {
@@ -260,6 +275,8 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return savesMemory && value.hasOneUse() && isOfProduct(value) && hasSeveralLines(user);
   if (computation.kind == ElementKind::Reduction && storesRowsInOrder(value, user))
     return true;
+  if (computation.kind == ElementKind::Reduction && isWidenedByUsers(user))
+    return false;
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && !onlyWidens(user) && value.hasOneUse() &&
            !llvm::any_of(user->getOperands(), [&](Value other) {
@@ -272,7 +289,7 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   Operation *producer = value.getDefiningOp();
   if (computation.kind != ElementKind::View) { // in any loop order, a product reads one of its operands across
     if (looksUpOnce && isPlaceOfElements(use))
-      return value.hasOneUse();
+      return value.hasOneUse() && onlyChooses(producer) && !readsThroughCostlyView(producer);
     bool isAcross = isa<ProductInterface>(user) && producer->getNumOperands() > 1 && readsThroughCostlyView(producer);
     return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber()) && !isAcross;
   }
