@@ -37,15 +37,22 @@ struct Core {
 
 class Emitter {
 public:
-  Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar)
-      : main(main), decisions(decisions), pieces(piecesOf(main, config, decisions)),
-        prefetch(pieces, main.weights, config, decisions), records(main, program) {
+  /// What a first emission finds for a second one.
+  struct Trial {
+    Choices choices;
+    std::vector<uint64_t> idle; ///< of each piece: cycles that the first core has for copies
+  };
+  Emitter(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar, Trial trial = {})
+      : main(main), decisions(decisions), pieces(piecesOf(main, config, decisions)), choices(std::move(trial.choices)),
+        expectedIdle(std::move(trial.idle)), idle(pieces.size()), prefetch(pieces, main.weights, config, decisions),
+        records(main, program) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
       cores.push_back(std::make_unique<Core>(program));
   }
   Expected<Program> emit();
+  Trial trial() { return {std::move(choices), std::move(idle)}; }
 
 private:
   void nameMemory();
@@ -68,6 +75,7 @@ private:
   Division divide(const Nest &nest, ArrayRef<Spot> places, size_t count);
   std::string emitDivision(const Division &division);
   bool isCopyLong(uint64_t cycles) const;
+  bool isCopyingWorth(const Division &all, const Division &others) const;
   Division divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged);
   void meetIfNeeded(ArrayRef<Core *> working);
   /// The cores that get so many parts: not the first one, if another one is free; else it gets the last part, which is
@@ -80,7 +88,7 @@ private:
   bool emitChunks(const EvenParts &division, ArrayRef<Spot> places, Rolling rolling);
   void keepLastChunk(const Rolling &rolling);
   std::optional<Rolling> rollingOf(const EvenParts &division, ArrayRef<Spot> places, unsigned input, uint64_t &least);
-  void copyAhead(std::vector<Core *> &working, uint64_t idle);
+  void copyAhead(std::vector<Core *> &working, uint64_t cycles);
   /// No core goes on before all have done what they have been given.
   void meet();
   void call(const ScalarCall &scalar);
@@ -90,6 +98,8 @@ private:
   std::vector<Piece> pieces; ///< of the steps
   Program program;
   Choices choices;
+  std::vector<uint64_t> expectedIdle; ///< of each piece: what another emission found
+  std::vector<uint64_t> idle;         ///< of each piece: cycles that the first core has for copies
   Prefetch prefetch;
   size_t number = 0;                        ///< of the piece
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
@@ -179,11 +189,30 @@ bool Emitter::isCopyLong(uint64_t cycles) const {
          prefetch.missingBytes(number) / program.config.ddrBytesPerCycle > cycles / (cores.size() - 1);
 }
 
+/// Whether it saves more time than it takes that the first core only copies: if it has less idle time until some step
+/// than copies for that take, that step waits.
+bool Emitter::isCopyingWorth(const Division &all, const Division &others) const {
+  constexpr size_t mostSteps = 16;
+  constexpr uint64_t certainty = 2; // both are estimates
+  uint64_t lacking = 0, until = 0;
+  for (auto [step, bytes] : enumerate(prefetch.missingAhead(number, mostSteps))) {
+    until += expectedIdle[number + step];
+    const uint64_t copies = bytes / program.config.ddrBytesPerCycle;
+    lacking = std::max(lacking, copies - std::min(copies, until));
+  }
+  const uint64_t more = others.cycles - std::min(others.cycles, expectedIdle[number]);
+  const uint64_t cost = others.cycles - std::min(others.cycles, all.cycles);
+  return std::min(lacking, more) > certainty * cost;
+}
+
 /// Among all cores, or all but the first one.
 Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
-  Division division = divide(nest, places, decisions.cores ? cores.size() : 1);
-  return division.parts.size() == cores.size() && isCopyLong(division.cycles) ? divide(nest, places, cores.size() - 1)
-                                                                              : division;
+  Division all = divide(nest, places, decisions.cores ? cores.size() : 1);
+  const bool isLong = isCopyLong(all.cycles), isKnown = !expectedIdle.empty() && decisions.ahead;
+  if (all.parts.size() != cores.size() || cores.size() == 1 || !(isLong || isKnown))
+    return all;
+  Division others = divide(nest, places, cores.size() - 1);
+  return isLong || isCopyingWorth(all, others) ? others : all;
 }
 
 /// The division whose first part, which is the largest, takes the least time, with operands where they are or with
@@ -235,14 +264,14 @@ void Emitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
   Core &copying = *cores.front();
   const bool isFree = !is_contained(working, &copying);
   const uint64_t loads = isFree ? 0 : busyCycles(copying.stream.current(), Unit::LD, program.config);
-  const uint64_t idle = isFree ? cycles : (cycles - std::min(cycles, 2 * loads)) / 2; // they come in between
-  copyAhead(working, idle);
+  copyAhead(working, isFree ? cycles : (cycles - std::min(cycles, 2 * loads)) / 2); // they come in between
 }
 
 /// The first core has so many cycles for that.
-void Emitter::copyAhead(std::vector<Core *> &working, uint64_t idle) {
+void Emitter::copyAhead(std::vector<Core *> &working, uint64_t cycles) {
+  idle[number] += cycles;
   Core &copying = *cores.front();
-  uint64_t bytes = idle * program.config.ddrBytesPerCycle;
+  uint64_t bytes = cycles * program.config.ddrBytesPerCycle;
   for (const Core *core : working)
     for (const FarRange &range : core->stream.farRanges())
       if (range.space == Space::DDR)
@@ -600,7 +629,13 @@ Expected<Program> Emitter::emit() {
 }
 
 Expected<Program> emitProgram(MainProgram &main, const Config &config, const Decisions &decisions, ScalarCode scalar) {
-  return Emitter(main, config, decisions, std::move(scalar)).emit();
+  MainProgram copy = main; // a trial tells how much time the first core has for copies
+  Emitter trial(copy, config, decisions, scalar);
+  if (Expected<Program> program = trial.emit(); !program || !decisions.ahead || config.coresPerCluster == 1) {
+    main = std::move(copy);
+    return program;
+  }
+  return Emitter(main, config, decisions, std::move(scalar), trial.trial()).emit();
 }
 
 } // namespace perpend::quoin

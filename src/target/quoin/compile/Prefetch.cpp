@@ -4,6 +4,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <set>
+
 namespace perpend::quoin {
 
 /// Constants of fewer bytes are not worth a copy.
@@ -224,6 +226,30 @@ uint64_t Prefetch::missingBytes(size_t number) const {
         bytes += constant.bytes() - (resident ? resident->done : 0);
     }
   return bytes;
+}
+
+std::vector<uint64_t> Prefetch::missingAhead(size_t number, size_t steps) const {
+  std::vector<uint64_t> missing;
+  std::vector<Range> used;
+  std::set<Constant> counted;
+  uint64_t bytes = 0;
+  for (size_t step = number + 1; step < std::min(constants.size(), number + 1 + steps); ++step) {
+    for (const Constant &constant : constants[step]) {
+      if (constant.since > number || !counted.insert(constant).second)
+        continue;
+      const Resident *resident = find(constant);
+      if (!resident) {
+        const uint64_t size = llvm::alignTo(constant.bytes(), lineBytes);
+        const std::optional<uint64_t> to = nearUntil(number, step, used).highest(size);
+        if (!to)
+          return missing;
+        used.push_back({*to, size});
+      }
+      bytes += constant.bytes() - (resident ? resident->done : 0);
+    }
+    missing.push_back(bytes);
+  }
+  return missing;
 }
 
 std::vector<Copy> Prefetch::next(size_t number, llvm::ArrayRef<Range> used, uint64_t bytes) {

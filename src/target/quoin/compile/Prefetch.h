@@ -39,6 +39,8 @@ public:
   static bool isUsed(llvm::ArrayRef<Nest> nests, unsigned buffer);
   /// What the step behind this one lacks.
   uint64_t missingBytes(size_t number) const;
+  /// What steps behind this one lack, as far as there is space: of each of the next steps, all that lacks until then.
+  std::vector<uint64_t> missingAhead(size_t number, size_t steps) const;
   /// What to copy beside a part of a step, that has these ranges of LLB, too: all that the next step lacks, and at most
   /// so many bytes of others.
   std::vector<Copy> next(size_t number, llvm::ArrayRef<Range> used, uint64_t bytes);
