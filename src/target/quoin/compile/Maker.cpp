@@ -8,6 +8,7 @@
 #include "target/quoin/compile/Inlays.h"
 #include "target/quoin/compile/MainProgram.h"
 #include "target/quoin/compile/Places.h"
+#include "target/quoin/compile/TableRows.h"
 #include "target/quoin/run/Run.h"
 #include "tile/kernel/Buffers.h"
 #include "tile/passes/Passes.h"
@@ -109,6 +110,7 @@ void Maker::readNests(Step &step) {
     return;
   }
   step.nests = unitsKernel(std::move(*kernel));
+  delayLookups(step.nests->nests);
   for (auto [buffer, numbers] : enumerate(contents))
     if (numbers)
       noteMagnitudes(*step.nests, static_cast<unsigned>(buffer), numbers);

@@ -183,4 +183,24 @@ std::string emitTableRows(const Nest &nest, llvm::ArrayRef<Spot> places, const C
   return TableRows(nest, places, config, stream).emit();
 }
 
+static bool reads(const Nest &nest, unsigned buffer) {
+  return (nest.rows && nest.rows->table == buffer) || (nest.continues && nest.store.buffer == buffer) ||
+         llvm::any_of(nest.nodes,
+                      [&](const Node &node) { return node.kind == Node::Load && node.access.buffer == buffer; });
+}
+
+/// Whether two nests that follow on one another compute the same in the other order.
+static bool mayChangePlaces(const Nest &first, const Nest &second) {
+  return first.store.buffer != second.store.buffer && !reads(second, first.store.buffer) &&
+         !reads(first, second.store.buffer);
+}
+
+void delayLookups(std::vector<Nest> &nests) {
+  for (size_t number = 1; number < nests.size(); ++number)
+    for (size_t place = number;
+         place > 0 && !nests[place].rows && nests[place - 1].rows && mayChangePlaces(nests[place - 1], nests[place]);
+         --place)
+      std::swap(nests[place - 1], nests[place]);
+}
+
 } // namespace perpend::quoin

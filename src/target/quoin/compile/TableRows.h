@@ -10,6 +10,10 @@ namespace perpend::quoin {
 /// As emitVectorNest (Vector.h), of a nest with rows.
 std::string emitTableRows(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream);
 
+/// Moves look-ups behind nests that do not depend on them, such as those that compute numbers of rows for others: loads
+/// are in order, and would wait for each number before the next one is loaded.
+void delayLookups(std::vector<Nest> &nests);
+
 } // namespace perpend::quoin
 
 #endif
