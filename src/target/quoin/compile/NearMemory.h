@@ -17,10 +17,9 @@ public:
   std::optional<uint64_t> takeLowest(uint64_t size, uint64_t from = 0);
   /// The highest place that is free.
   std::optional<uint64_t> highest(uint64_t size) const;
-
-private:
   bool isFree(const Range &range) const;
 
+private:
   uint64_t bytes;
   std::vector<Range> taken;
 };

@@ -146,8 +146,21 @@ void Prefetch::joinSmall(const Range &weights, const Config &config) {
   }
 }
 
-const Prefetch::Resident *Prefetch::find(const Constant &constant) const {
-  auto found = llvm::find_if(residents, [&](const Resident &each) { return each.constant == constant; });
+/// One that is there, or on its way, and may stay until a step.
+const Prefetch::Resident *Prefetch::find(const Constant &constant, size_t step) const {
+  auto mayStay = [&](const Resident &each) {
+    if (!(each.constant == constant))
+      return false;
+    const Range range{each.to, each.constant.bytes()};
+    for (size_t later = each.last + 1; later <= step; ++later) {
+      NearMemory near(nearBytes);
+      near.take(taken[later]);
+      if (!near.isFree(range))
+        return false;
+    }
+    return true;
+  };
+  auto found = llvm::find_if(residents, mayStay);
   return found == residents.end() ? nullptr : &*found;
 }
 
@@ -171,7 +184,7 @@ void Prefetch::begin(size_t number, Step &step) {
     const Constant wanted = constantOf(value);
     const auto known = llvm::find_if(constants[number], [&](const Constant &each) { return each.has(wanted); });
     const bool isKnown = value.spot.space == Space::DDR && known != constants[number].end();
-    const Resident *resident = isKnown ? find(*known) : nullptr;
+    const Resident *resident = isKnown ? find(*known, number) : nullptr;
     if (!resident)
       continue;
     value.spot = {Space::LLB, resident->to + wanted.byte - known->byte};
@@ -221,7 +234,7 @@ uint64_t Prefetch::missingBytes(size_t number) const {
     for (const Constant &constant : constants[number + 1]) {
       if (constant.since > number)
         continue; // nobody has written it
-      const Resident *resident = find(constant);
+      const Resident *resident = find(constant, number + 1);
       if (resident || nearUntil(number, number + 1, {}).highest(llvm::alignTo(constant.bytes(), lineBytes)))
         bytes += constant.bytes() - (resident ? resident->done : 0);
     }
@@ -237,7 +250,7 @@ std::vector<uint64_t> Prefetch::missingAhead(size_t number, size_t steps) const 
     for (const Constant &constant : constants[step]) {
       if (constant.since > number || !counted.insert(constant).second)
         continue;
-      const Resident *resident = find(constant);
+      const Resident *resident = find(constant, step);
       if (!resident) {
         const uint64_t size = llvm::alignTo(constant.bytes(), lineBytes);
         const std::optional<uint64_t> to = nearUntil(number, step, used).highest(size);
@@ -261,7 +274,12 @@ std::vector<Copy> Prefetch::next(size_t number, llvm::ArrayRef<Range> used, uint
       if (constant.since > number)
         continue; // nobody has written it
       const bool isNeeded = step == number + 1;
-      auto *resident = const_cast<Resident *>(find(constant));
+      auto *resident = const_cast<Resident *>(find(constant, step));
+      if (resident && resident->last < step) { // it stays, if that leaves space for others
+        if (!isNeeded && !nearUntil(number, step, used).highest(nearBytes / 4))
+          continue;
+        resident->last = step;
+      }
       if (!resident && (isNeeded || bytes))
         resident = allocate(number, constant, used);
       if (!resident && !isNeeded && (!constant.since || ++withoutSpace > mostWithoutSpace))

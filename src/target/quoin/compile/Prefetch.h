@@ -67,7 +67,7 @@ private:
     uint64_t to = 0, done = 0; ///< done: bytes that are there, or on their way
     size_t last = 0;           ///< step that reads it
   };
-  const Resident *find(const Constant &constant) const;
+  const Resident *find(const Constant &constant, size_t step) const;
   Resident *allocate(size_t number, const Constant &constant, llvm::ArrayRef<Range> used);
   NearMemory nearUntil(size_t from, size_t last, llvm::ArrayRef<Range> used) const;
   void placeLocals(const Step &step, const Decisions &decisions);
