@@ -28,7 +28,7 @@ from typing import Any, Literal, overload
 
 from . import _limit, _perpend, check_options
 from .prompts import Messages, check_names, encoded, listed, pairs_of, tokens_of
-from .sampling import Sampler, _real, _whole
+from .sampling import Sampler, real, whole
 from .temporary_folders import TemporaryFolder
 
 __all__ = ["Continuation", "LanguageModel", "compile", "load"]
@@ -189,7 +189,7 @@ class LanguageModel:
 
     def truncate(self, count: int) -> None:
         """Keeps the first `count` tokens of the text, and their cache. Errors: ValueError if there are fewer."""
-        self._sequence.truncate(_whole("count", count, 64))
+        self._sequence.truncate(whole("count", count, 64))
 
     def save_session(self) -> bytes:
         """The text and its cache, for `load_session` of the same compiled model, now or in another process."""
@@ -227,7 +227,7 @@ class LanguageModel:
         Errors: ValueError.
         """
         self._sequence.set(tokens_of(tokens))
-        return self._sequence.logits() if rows is None else self._sequence.row_logits(_whole("rows", rows, 64))
+        return self._sequence.logits() if rows is None else self._sequence.row_logits(whole("rows", rows, 64))
 
     @property
     def embedding_size(self) -> int:
@@ -331,9 +331,9 @@ class LanguageModel:
         if not isinstance(stop, Iterable):
             raise TypeError(f"stop: expected a list of texts, got {stop!r}")
         stops = [encoded("stop", text) for text in ([stop] if isinstance(stop, str) else stop)]
-        limit = -1 if max_tokens is None else _whole("max_tokens", max_tokens, 64)
-        choice = _whole("choice", choice, 32, signed=False)
-        beams, penalty = _whole("beams", search[0], 32), _real("length_penalty", search[1])
+        limit = -1 if max_tokens is None else whole("max_tokens", max_tokens, 64)
+        choice = whole("choice", choice, 32, signed=False)
+        beams, penalty = whole("beams", search[0], 32), real("length_penalty", search[1])
         settings = Sampler(**{**self.sampling, **sampling}).settings
         with self._turns.lock:
             self._set_prompt(*prompt)

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .sampling import Sampler, _whole
+from .sampling import Sampler, whole
 
 Messages = Sequence[Mapping[str, str]]
 
@@ -26,7 +26,7 @@ def tokens_of(tokens: Iterable[int]) -> list[int]:
     except TypeError:
         raise TypeError(f"expected the numbers of tokens, such as [1, 15043], got {tokens!r}") from None
     for number in numbers:
-        _whole("tokens", number, 32)
+        whole("tokens", number, 32)
     return numbers
 
 

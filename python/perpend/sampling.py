@@ -42,7 +42,8 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> int:
     return known.index(value)
 
 
-def _whole(name: str, value: Any, bits: int, signed: bool = True) -> int:
+def whole(name: str, value: Any, bits: int, signed: bool = True) -> int:
+    """What a user gives as a whole number of so many bits. Errors: TypeError, ValueError, with the argument's name."""
     least, limit = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
     try:
         number = value.__index__()
@@ -53,7 +54,8 @@ def _whole(name: str, value: Any, bits: int, signed: bool = True) -> int:
     return int(number)
 
 
-def _real(name: str, value: Any) -> float:
+def real(name: str, value: Any) -> float:
+    """What a user gives as a number. Errors: TypeError with the argument's name."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -94,26 +96,26 @@ class Sampler:
         logprobs_of: str = "model",
     ) -> None:
         numbers = {
-            "temperature": _real("temperature", temperature),
-            "top_k": _whole("top_k", top_k, 32),
-            "top_p": _real("top_p", top_p),
-            "min_p": _real("min_p", min_p),
-            "typical_p": _real("typical_p", typical_p),
-            "repetition_penalty": _real("repetition_penalty", repetition_penalty),
-            "presence_penalty": _real("presence_penalty", presence_penalty),
-            "frequency_penalty": _real("frequency_penalty", frequency_penalty),
-            "penalty_window": _whole("penalty_window", penalty_window, 64),
-            "no_repeat_ngram": _whole("no_repeat_ngram", no_repeat_ngram, 32),
-            "min_tokens": _whole("min_tokens", min_tokens, 32),
-            "seed": _whole("seed", seed, 64, signed=False),
+            "temperature": real("temperature", temperature),
+            "top_k": whole("top_k", top_k, 32),
+            "top_p": real("top_p", top_p),
+            "min_p": real("min_p", min_p),
+            "typical_p": real("typical_p", typical_p),
+            "repetition_penalty": real("repetition_penalty", repetition_penalty),
+            "presence_penalty": real("presence_penalty", presence_penalty),
+            "frequency_penalty": real("frequency_penalty", frequency_penalty),
+            "penalty_window": whole("penalty_window", penalty_window, 64),
+            "no_repeat_ngram": whole("no_repeat_ngram", no_repeat_ngram, 32),
+            "min_tokens": whole("min_tokens", min_tokens, 32),
+            "seed": whole("seed", seed, 64, signed=False),
             "temperature_last": bool(_one_of("order", order, ORDERS)),
-            "top_logprobs": -1 if top_logprobs is None else _whole("top_logprobs", top_logprobs, 31, signed=False),
+            "top_logprobs": -1 if top_logprobs is None else whole("top_logprobs", top_logprobs, 31, signed=False),
             "of_draw": bool(_one_of("logprobs_of", logprobs_of, DISTRIBUTIONS)),
         }
         bias = [
-            (_whole("logit_bias", token, 32), _real("logit_bias", value)) for token, value in (logit_bias or {}).items()
+            (whole("logit_bias", token, 32), real("logit_bias", value)) for token, value in (logit_bias or {}).items()
         ]
-        self.settings = numbers, bias, [_whole("stop_tokens", token, 32) for token in stop_tokens]
+        self.settings = numbers, bias, [whole("stop_tokens", token, 32) for token in stop_tokens]
         self._sampler = _perpend.Sampler(*self.settings)
         self._has_logprobs = top_logprobs is not None
 
@@ -134,7 +136,7 @@ class Sampler:
         """
         where = self._where(tokens, prompt, position)
         found = self._sampler.sample(
-            logits, tokens, where[0], _whole("choice", choice, 32, signed=False), where[1], allowed
+            logits, tokens, where[0], whole("choice", choice, 32, signed=False), where[1], allowed
         )
         return Sample(*found, *(self._sampler.logprobs() if self._has_logprobs else ()))
 
@@ -152,10 +154,10 @@ class Sampler:
 
     @staticmethod
     def _where(tokens: Any, prompt: int, position: int | None) -> tuple[int, int]:
-        prompt = _whole("prompt", prompt, 64)
+        prompt = whole("prompt", prompt, 64)
         if position is None:
             position = max(0, (0 if tokens is None else len(tokens)) - prompt)
-        return prompt, _whole("position", position, 64, signed=False)
+        return prompt, whole("position", position, 64, signed=False)
 
 
 Text = TypeVar("Text", str, bytes)
@@ -215,11 +217,11 @@ class BeamSearch:
         logprobs: bool = False,
     ) -> None:
         self._beams = _perpend.BeamSearch(
-            _whole("beams", beams, 32),
+            whole("beams", beams, 32),
             _one_of("ending", ending, ENDINGS),
-            _real("length_penalty", length_penalty),
-            _whole("max_tokens", max_tokens, 64),
-            [_whole("stop_tokens", token, 32) for token in stop_tokens],
+            real("length_penalty", length_penalty),
+            whole("max_tokens", max_tokens, 64),
+            [whole("stop_tokens", token, 32) for token in stop_tokens],
             bool(logprobs),
         )
 
@@ -240,7 +242,7 @@ class BeamSearch:
 def random_number(seed: int, choice: int = 0, position: int = 0) -> float:
     """The number in [0, 1) that decides a draw."""
     return _perpend.random_number(
-        _whole("seed", seed, 64, signed=False),
-        _whole("choice", choice, 32, signed=False),
-        _whole("position", position, 64, signed=False),
+        whole("seed", seed, 64, signed=False),
+        whole("choice", choice, 32, signed=False),
+        whole("position", position, 64, signed=False),
     )

@@ -33,8 +33,8 @@ using namespace nb::literals;
 namespace perpend::python {
 namespace {
 
-/// A message of the runtime, which names functions of C and options of the command line, with the names of Python.
-std::string inPython(std::string message) {
+/// Text of a message that quotes nothing, with the names of Python.
+std::string withNamesOfPython(std::string text) {
   static const std::pair<std::regex, const char *> names[] = {
       {std::regex("^perpend_(?:llm_)?(?:sequence_)?(\\w+): "), "$1: "},
       {std::regex("\\bperpend_llm_sequence_(save|load)\\b"), "$1_session"},
@@ -45,8 +45,21 @@ std::string inPython(std::string message) {
       {std::regex("\\bperpend llm compile\\b"), "perpend.llm.compile"},
   };
   for (const auto &[name, inPython] : names)
-    message = std::regex_replace(message, name, inPython);
-  return message;
+    text = std::regex_replace(text, name, inPython);
+  return text;
+}
+
+/// A message of the runtime, which names functions of C and options of the command line, with the names of Python. What
+/// it quotes, such as the name of a file, is the user's own and stays as it is.
+std::string inPython(const std::string &message) {
+  static const std::regex quoted("\\B'[^']*'\\B");
+  std::string result;
+  auto from = message.begin();
+  for (std::sregex_iterator match(message.begin(), message.end(), quoted), end; match != end; ++match) {
+    result += withNamesOfPython({from, message.begin() + match->position()}) + match->str();
+    from = message.begin() + match->position() + match->length();
+  }
+  return result + withNamesOfPython({from, message.end()});
 }
 
 void check(perpend_status status) {

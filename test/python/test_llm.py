@@ -288,3 +288,11 @@ def test_arguments_of_a_wrong_type_are_named(made: Made) -> None:
     for expected, call in calls:
         with pytest.raises((TypeError, ValueError), match=expected):
             call()
+
+
+def test_what_an_error_quotes_stays_as_it_is(tmp_path: Path) -> None:
+    """Names of C become those of Python, but not in the name of a user's file."""
+    path = tmp_path / "maxTokens.so"
+    path.write_text("junk")
+    with pytest.raises(RuntimeError, match=r"maxTokens\.so': expected an ELF shared object"):
+        perpend.llm.load(path)
