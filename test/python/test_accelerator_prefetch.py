@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -72,6 +73,17 @@ def test_large_weights_come_in_pieces(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
     assert sum(read) <= 1.1 * (sum(weight.nbytes for weight in weights.values()) + 8 * x.nbytes)
+
+
+def test_a_copy_stays_for_the_next_reader(tmp_path: Path) -> None:
+    """Where values leave little of LLB: the first product and the copy read the weights from DDR, and nobody else."""
+    x, w, layers = floats(6400, 128), floats(128, 128) / 16, 5
+    names = ["x", *(f"r{layer}" for layer in range(layers - 1)), "y"]
+    nodes = []
+    for layer, (operand, result) in enumerate(itertools.pairwise(names)):
+        nodes += [node("MatMul", f"{operand} w", f"p{layer}"), node("Relu", f"p{layer}", result)]
+    model = model_of(nodes, {"x": x}, {"w": w})
+    assert sum(read_by_cores(perpend.import_model(model), tmp_path)) <= x.nbytes + 2 * w.nbytes
 
 
 def test_what_no_nest_keeps_takes_no_space(tmp_path: Path) -> None:
