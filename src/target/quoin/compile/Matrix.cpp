@@ -159,17 +159,19 @@ bool MatrixNest::emitFeed(bool isRight, int64_t base, int64_t k) {
   const auto size = static_cast<int64_t>(sizeOf(factor(isRight).type));
   SmallVector<Advance, 8> advances;
   const int64_t step = isAlong ? size : size * tile[own]; // from one element of the sum to the next
+  int64_t first = isHeld ? base * step : 0;
   if (isHeld) {
     auto block = static_cast<int64_t>(blockBytes(isRight));
     for (unsigned loop : llvm::reverse(heldLoops(isRight))) {
+      if (const auto begin = begins.find(loop); begin != begins.end())
+        first += begin->second * block;
       advances.push_back({*loopNumbers[loop], block});
       block *= nest.loops[loop].extent;
     }
     for (size_t loop = spatial.size() + sums.size(); loop < outer.size(); ++loop) // over chunks, and over pieces
       advances.push_back({*loopNumbers[outer[loop]], (loop + 1 == outer.size() ? tile[K] : ring->sum) * step});
   }
-  std::optional<Operand> from =
-      stream.at(loadedRoom(isRight), isHeld ? static_cast<uint64_t>(base * step) : 0, advances);
+  std::optional<Operand> from = stream.at(loadedRoom(isRight), static_cast<uint64_t>(first), advances);
   std::optional<Operand> to = stream.at(room(isRight ? MatrixRooms::FedRight : MatrixRooms::FedLeft));
   if (!from || !to)
     return refuseAddresses();
@@ -390,7 +392,7 @@ bool MatrixNest::emitAhead(bool isRight, int64_t iteration) {
 bool MatrixNest::emitTurn(unsigned level, int64_t begin, int64_t count, ArrayRef<bool> ahead) {
   MatrixNest part(*this);
   const unsigned loop = spatial[level];
-  part.nest.loops[loop].extent = count;
+  part.begins[loop] = begin;
   part.forEachAccess([&](ElementAccess &access) { access.base += begin * access.strides[loop]; });
   stream.openLoop(static_cast<uint64_t>(count));
   stream.beginTurn(turnOf(level + 1));

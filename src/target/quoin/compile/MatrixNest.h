@@ -256,6 +256,7 @@ private:
   std::vector<std::optional<unsigned>> loopNumbers;
   llvm::SmallVector<unsigned, 8> spatial, sums; ///< loops around the product, and those of the sum
   llvm::SmallVector<unsigned, 8> outer;         ///< those that are open
+  std::map<unsigned, int64_t> begins;           ///< first iterations of loops of which this has only some
   std::array<unsigned, 2> holdLevel = {0, 0};   ///< spatial loops around the loads of a held factor
   std::map<unsigned, Tile> tiles;               ///< of nodes behind the sum
   const MatrixNest *whole = nullptr;            ///< all tiles, for which operands of columns are loaded once
