@@ -8,7 +8,7 @@
 namespace perpend::quoin {
 namespace {
 
-/// Dimensions that go on by multiples of `pitch`; of rows, `pitch` is 1.
+/// Dimensions that go on by multiples of `pitch`; of rows, `pitch` is 1, and 0 before the first one of lines.
 struct LoadLevel {
   int64_t pitch = 1, count = 1;
   llvm::SmallVector<LoadDim *, 4> dims;
@@ -76,13 +76,11 @@ LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims, int64_t row) {
   return plan;
 }
 
-LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims, int64_t line) {
+LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims) {
   std::array<LoadLevel, 2> levels;
-  levels[1].pitch = line;
-  for (LoadDim &dim : dims) {
-    dim.level = dim.stride >= line;
+  levels[1].pitch = 0;
+  for (LoadDim &dim : dims)
     levels[dim.level].add(&dim);
-  }
   const int64_t row = levels[0].count;
   for (LoadDim &dim : dims)
     dim.near = dim.level ? dim.stride / levels[1].pitch * row : dim.stride;

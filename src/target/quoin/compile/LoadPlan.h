@@ -20,7 +20,7 @@ constexpr Extents mostBox = {65535, 4095, 4095};
 struct LoadDim {
   int64_t extent = 1, stride = 0;
   int64_t near = 0;   ///< the stride in L1, which planLoad finds,
-  unsigned level = 0; ///< and of which extent it is a part
+  unsigned level = 0; ///< and of which extent it is a part, which planLines is given
 };
 
 /// e1 * e2 rows of e0 elements, their distances in memory, and in L1.
@@ -36,8 +36,9 @@ struct LoadPlan {
 /// `row`: elements beyond which what lies between is not loaded, where it may be other values'; 0: there are none.
 LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims, int64_t row = 0);
 
-/// Of an image whose lines have a border: dimensions of strides below `line` make lines that do not overlap in L1.
-LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims, int64_t line);
+/// Of an image that has a border: dimensions of level 0 make lines, which do not overlap in L1, and those of level 1 go
+/// from line to line, which may be no further than from pixel to pixel.
+LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims);
 
 } // namespace perpend::quoin
 

@@ -129,7 +129,7 @@ private:
   MatrixWindow windowOf(int64_t rows) const;
   /// Finds the part of a window that is not border.
   bool findInside(MatrixWindow &window, llvm::ArrayRef<LoadDim> dims) const;
-  int64_t lineStride() const;
+  bool findLevels(llvm::MutableArrayRef<LoadDim> dims, llvm::ArrayRef<unsigned> loops) const;
   bool mayHaveBorders();
   bool emitWindow(Operand from, Operand to);
   bool emitFill(const MatrixWindow &window, Operand to, unsigned level, int64_t first, int64_t count);

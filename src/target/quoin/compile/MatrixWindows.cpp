@@ -8,7 +8,6 @@
 #include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/MatrixNest.h"
 
-#include <limits>
 #include <numeric>
 
 namespace perpend::quoin {
@@ -36,23 +35,33 @@ bool MatrixNest::mayHaveLines() const {
   return !hasRows;
 }
 
-/// From line to line of an image in memory; larger than any stride if there is only one. Without a border of lines,
-/// iterations of the sum go from line to line that have no border of columns, and go on by more than the elements that
-/// one of these reads of a line.
-int64_t MatrixNest::lineStride() const {
-  int64_t stride = rowLoop ? left.access.strides[*rowLoop] : 0;
-  int64_t width = strideOf(left.access, M) * (nest.loops[axes[M]].extent - 1);
+/// Which loops go along lines, and which from line to line. A loop of the sum that has a border does what the rows of
+/// its border do. One without a border may not move what lies in the image: it goes on within a pixel, or on the other
+/// level.
+bool MatrixNest::findLevels(llvm::MutableArrayRef<LoadDim> dims, llvm::ArrayRef<unsigned> loops) const {
+  int64_t pixel = 0; // in elements, of lines that have a border
+  bool hasBorderOfLines = false;
   for (const accelerator::Border &border : nest.borders)
-    if (static_cast<int>(border.loop) == axes[M]) {
-      const auto [least, most] = reachOf(border, strideOf(left.access, M), left.access.strides[border.reduced]);
-      width = most - least;
-    }
-  for (unsigned loop : windowLoops()) {
+    if (border.loop == rowLoop)
+      hasBorderOfLines = true;
+    else
+      pixel = std::gcd(pixel, std::gcd(strideOf(left.access, M), left.access.strides[border.reduced]));
+  int64_t within = extentOf(K);
+  if (rowLoop)
+    dims[2].level = 1;
+  for (auto [loop, dim] : llvm::zip_equal(loops, dims.take_back(loops.size()))) {
     const auto border = llvm::find_if(nest.borders, [&](const auto &each) { return each.reduced == loop; });
-    if (border == nest.borders.end() ? left.access.strides[loop] > width : border->loop == rowLoop)
-      stride = std::gcd(stride, left.access.strides[loop]);
+    const int64_t further = dim.stride * (dim.extent - 1);
+    if (border != nest.borders.end())
+      dim.level = border->loop == rowLoop;
+    else if (pixel && within + further > pixel)
+      dim.level = 1;
+    else
+      within += further;
+    if (border == nest.borders.end() && dim.level && hasBorderOfLines)
+      return false;
   }
-  return stride ? stride : std::numeric_limits<int64_t>::max();
+  return !pixel || within <= pixel;
 }
 
 MatrixWindow MatrixNest::windowOf(int64_t rows) const {
@@ -65,16 +74,18 @@ MatrixWindow MatrixNest::windowOf(int64_t rows) const {
   addDim(rowLoop ? lineOf(M) : rows, strideOf(left.access, M));
   if (rowLoop)
     addDim(rows / lineOf(M), left.access.strides[*rowLoop]);
-  for (unsigned loop : windowLoops()) {
+  const llvm::SmallVector<unsigned, 8> loops = windowLoops();
+  for (unsigned loop : loops) {
     window.sums.emplace_back(loop, 0);
     addDim(nest.loops[loop].extent, left.access.strides[loop]);
   }
-  window.load = nest.borders.empty() ? planLoad(dims, left.access.row) : planLines(dims, lineStride());
+  const bool hasLevels = findLevels(dims, loops);
+  window.load = nest.borders.empty() ? planLoad(dims, left.access.row) : planLines(dims);
   window.row = dims[1].near;
   window.line = rowLoop ? dims[2].near : 0;
   for (size_t each = 0; each < window.sums.size(); ++each)
     window.sums[each].second = dims[dims.size() - window.sums.size() + each].near;
-  if (!findInside(window, dims))
+  if (!hasLevels || !findInside(window, dims))
     window.load.elements = 0;
   return window;
 }
@@ -100,8 +111,7 @@ bool MatrixNest::findInside(MatrixWindow &window, llvm::ArrayRef<LoadDim> dims) 
     const auto [least, most] = reachOf(border, own.stride, taps.stride);
     const unsigned level = own.level;
     const int64_t pitch = window.load.from[level], all = own.stride * (extent - 1) + taps.stride * (taps.extent - 1);
-    if (taps.level != level ||
-        llvm::all_of(border.iterations, [](const auto &range) { return range.first == range.second; }))
+    if (llvm::all_of(border.iterations, [](const auto &range) { return range.first == range.second; }))
       return false;
     window.first[level] = least / pitch;
     window.count[level] = window.load.extents[level] - (all - (most - least)) / pitch;
