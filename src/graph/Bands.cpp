@@ -46,109 +46,143 @@ static Value sliceOf(OpBuilder &builder, Value value, unsigned dim, int64_t star
 /// From the result to the arguments.
 class BandedKernels::Reader {
 public:
-  bool read(func::FuncOp kernel, const Parts &parts, const RowRange &rows) {
+  bool read(func::FuncOp kernel, const Parts &parts) {
     Block &body = kernel.getBody().front();
     Value result = body.getTerminator()->getOperand(0);
-    if (rowCountOf(result).value_or(0) < rows.end || !need(result, {rowDim, rows}))
+    const std::optional<int64_t> rows = rowCountOf(result);
+    if (!rows || !need(result, rowDim))
       return false;
+    found.rows = *rows;
     for (Operation &op : llvm::reverse(body.without_terminator()))
       if (!visit(op))
         return false;
     for (Value argument : body.getArguments()) {
-      auto part = found.needed.find(argument);
-      const bool isPart = part != found.needed.end();
-      if (isPart ? part->second.dim != rowDim || !parts.isDivided(argument) : parts.isDivided(argument))
+      auto part = numbers.find(argument);
+      const bool isPart = part != numbers.end();
+      if (isPart ? found.dims[part->second] != rowDim || !parts.isDivided(argument) : parts.isDivided(argument))
         return false;
-      found.operands.push_back(isPart ? std::optional(part->second.rows) : std::nullopt);
+      found.arguments.push_back(isPart ? std::optional(part->second) : std::nullopt);
     }
     return true;
   }
 
-  KernelRows found;
+  KernelWindows found;
 
 private:
-  bool need(Value value, const Needed &part) {
+  bool need(Value value, unsigned dim) {
     if (whole.contains(value))
       return false;
-    auto [known, isNew] = found.needed.try_emplace(value, part);
-    known->second.rows.include(part.rows);
-    return known->second.dim == part.dim;
+    auto [known, isNew] = numbers.try_emplace(value, static_cast<unsigned>(found.values.size()));
+    if (isNew) {
+      found.values.push_back(value);
+      found.dims.push_back(dim);
+    }
+    return found.dims[known->second] == dim;
   }
 
   bool needWhole(Value value) {
     whole.insert(value);
-    return !found.needed.contains(value);
+    return !numbers.contains(value);
   }
 
   bool visit(Operation &op) {
-    auto part = op.getNumResults() == 1 ? found.needed.find(op.getResult(0)) : found.needed.end();
-    if (part == found.needed.end())
+    auto part = op.getNumResults() == 1 ? numbers.find(op.getResult(0)) : numbers.end();
+    if (part == numbers.end())
       return llvm::all_of(op.getOperands(), [&](Value operand) { return needWhole(operand); });
-    const Needed result = part->second;
+    const unsigned made = part->second;
     auto flow = dyn_cast<DimensionFlowInterface>(op);
     bool follows = flow && flow.repeatsOperands();
     for (OpOperand &operand : op.getOpOperands()) {
-      std::optional<RowWindow> window = rowWindowOf(operand, result.dim);
+      std::optional<RowWindow> window = rowWindowOf(operand, found.dims[made]);
       if (!window) {
         if (!needWhole(operand.get()))
           return false;
         continue;
       }
       const std::optional<int64_t> extent = shapeOf(operand.get())[window->dim].constant();
-      const std::optional<RowRange> read = extent ? window->read(result.rows, *extent) : std::nullopt;
-      if (!read || !need(operand.get(), {window->dim, *read}))
+      if (!extent || !need(operand.get(), window->dim))
         return false;
+      found.steps.push_back({made, numbers.lookup(operand.get()), *window, *extent});
       follows = true;
     }
     return follows;
   }
 
+  llvm::DenseMap<Value, unsigned> numbers; ///< of `found.values`
   llvm::SmallPtrSet<Value, 8> whole;
 };
 
-const std::optional<BandedKernels::KernelRows> &BandedKernels::rowsOf(Operation *call, const RowRange &rows) {
-  func::FuncOp kernel = DividedKernels::kernelOf(call);
-  auto [entry, isNew] = known.try_emplace({kernel, rows.begin, rows.end});
-  if (!isNew)
-    return entry->second;
-  const Parts *parts = kernels.partsOf(call);
-  Reader reader;
-  if (parts && kernel.getNumResults() == 1 && reader.read(kernel, *parts, rows))
-    entry->second = std::move(reader.found);
-  return entry->second;
+std::optional<SmallVector<RowRange>> BandedKernels::KernelWindows::needed(const RowRange &ofResult) const {
+  SmallVector<RowRange> ranges(values.size()); // empty: nothing yet
+  if (rows < ofResult.end)
+    return std::nullopt;
+  ranges.front() = ofResult;
+  for (const Step &step : steps) {
+    const std::optional<RowRange> read = step.window.read(ranges[step.made], step.extent);
+    if (!read)
+      return std::nullopt;
+    RowRange &range = ranges[step.read];
+    if (range == RowRange())
+      range = *read;
+    else
+      range.include(*read);
+  }
+  return ranges;
 }
 
-const OperandRows *BandedKernels::read(Operation *call, const RowRange &rows) {
-  const std::optional<KernelRows> &found = rowsOf(call, rows);
-  return found ? &found->operands : nullptr;
+const BandedKernels::KernelWindows *BandedKernels::windowsOf(Operation *call) {
+  auto [entry, isNew] = known.try_emplace(cast<CallKernelOp>(call).getKernelAttr());
+  if (isNew) {
+    func::FuncOp kernel = DividedKernels::kernelOf(call);
+    const Parts *parts = kernels.partsOf(call);
+    Reader reader;
+    if (parts && kernel.getNumResults() == 1 && reader.read(kernel, *parts))
+      entry->second = std::make_unique<KernelWindows>(std::move(reader.found));
+  }
+  return entry->second.get();
+}
+
+std::optional<OperandRows> BandedKernels::read(Operation *call, const RowRange &rows) {
+  const KernelWindows *windows = windowsOf(call);
+  const std::optional<SmallVector<RowRange>> needed = windows ? windows->needed(rows) : std::nullopt;
+  if (!needed)
+    return std::nullopt;
+  return llvm::map_to_vector(windows->arguments, [&](std::optional<unsigned> number) {
+    return number ? std::optional((*needed)[*number]) : std::nullopt;
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Copies of kernels
 //===----------------------------------------------------------------------===//
 
-func::FuncOp BandedKernels::kernelFor(func::FuncOp kernel, const Parts &parts, const KernelRows &rows) {
+func::FuncOp BandedKernels::kernelFor(func::FuncOp kernel, const Parts &parts, const KernelWindows &windows,
+                                      ArrayRef<RowRange> rows) {
   OpBuilder builder(kernel);
   IRMapping mapping;
   auto copy = cast<func::FuncOp>(builder.clone(*kernel, mapping));
   for (Value value : parts.values)
     mapping.lookup(value).setType(withRows(tensorTypeOf(value), 1));
-  for (auto &[value, part] : rows.needed)
-    if (Value copied = mapping.lookup(value); part.rows.size() != shapeOf(value)[part.dim].constant())
-      copied.setType(withExtent(tensorTypeOf(copied), part.dim, part.rows.size()));
+  llvm::DenseMap<Value, std::pair<unsigned, RowRange>> needed; // with the dimension
+  for (auto [value, dim, range] : llvm::zip_equal(windows.values, windows.dims, rows)) {
+    needed[value] = {dim, range};
+    if (Value copied = mapping.lookup(value); range.size() != shapeOf(value)[dim].constant())
+      copied.setType(withExtent(tensorTypeOf(copied), dim, range.size()));
+  }
   for (Operation &op : kernel.getBody().front().without_terminator()) {
-    auto part = op.getNumResults() == 1 ? rows.needed.find(op.getResult(0)) : rows.needed.end();
-    if (part == rows.needed.end())
+    auto part = op.getNumResults() == 1 ? needed.find(op.getResult(0)) : needed.end();
+    if (part == needed.end())
       continue;
+    const auto &[dim, computed] = part->second;
     Operation *copied = mapping.lookup(&op);
     for (OpOperand &operand : op.getOpOperands()) {
-      std::optional<RowWindow> window = rowWindowOf(operand, part->second.dim);
+      std::optional<RowWindow> window = rowWindowOf(operand, dim);
       if (!window)
         continue;
-      const RowRange &given = rows.needed.at(operand.get()).rows, &computed = part->second.rows;
+      const RowRange given = needed.at(operand.get()).second;
       const int64_t low = window->low - computed.begin * window->stride + given.begin;
       if (window->isMovable) {
-        moveRowWindow(copied, part->second.dim, low);
+        moveRowWindow(copied, dim, low);
       } else if (given != computed) {
         builder.setInsertionPoint(copied);
         Value rowsOfIt = copied->getOperand(operand.getOperandNumber());
@@ -171,7 +205,9 @@ func::FuncOp BandedKernels::kernelFor(func::FuncOp kernel, const Parts &parts, c
 }
 
 void BandedKernels::runRows(Operation *copy, Operation *call, const RowRange &rows) {
-  func::FuncOp kernel = kernelFor(DividedKernels::kernelOf(call), *kernels.partsOf(call), *rowsOf(call, rows));
+  const KernelWindows &windows = *windowsOf(call);
+  func::FuncOp kernel =
+      kernelFor(DividedKernels::kernelOf(call), *kernels.partsOf(call), windows, *windows.needed(rows));
   cast<CallKernelOp>(copy).setKernel(kernel.getSymName());
   copy->getResult(0).setType(kernel.getResultTypes().front());
   copy->removeAttr(resultAttribute);
@@ -181,28 +217,35 @@ void BandedKernels::runRows(Operation *copy, Operation *call, const RowRange &ro
 // Groups of calls
 //===----------------------------------------------------------------------===//
 
+bool BandedKernels::addRows(Operation *call, bool leaves, int64_t band, int64_t bands, ValueRows &rows) {
+  if (!DividedKernels::isCall(call) || call->getNumResults() != 1)
+    return false;
+  Value result = call->getResult(0);
+  const std::optional<int64_t> count = rowCountOf(result);
+  if (!count || *count < bands)
+    return false;
+  if (leaves) {
+    const RowRange own{*count * band / bands, *count * (band + 1) / bands};
+    if (rows.try_emplace(result, own).first->second != own)
+      return false;
+  }
+  auto made = rows.find(result);
+  const std::optional<OperandRows> read = made == rows.end() ? std::nullopt : this->read(call, made->second);
+  if (!read)
+    return false;
+  for (auto [operand, range] : llvm::zip_equal(call->getOperands(), *read))
+    if (range)
+      rows.try_emplace(operand, *range).first->second.include(*range);
+  return true;
+}
+
 std::optional<ValueRows> BandedKernels::rowsOfBand(ArrayRef<Operation *> members, int64_t band, int64_t bands) {
   ValueRows rows;
-  auto isMember = [&](Operation *user) { return llvm::is_contained(members, user); };
+  const SmallPtrSet<Operation *, 16> known(members.begin(), members.end());
   for (Operation *op : llvm::reverse(members)) {
-    if (!DividedKernels::isCall(op) || op->getNumResults() != 1)
+    const bool leaves = !llvm::all_of(op->getUsers(), [&](Operation *user) { return known.contains(user); });
+    if (!addRows(op, leaves, band, bands, rows))
       return std::nullopt;
-    Value result = op->getResult(0);
-    const std::optional<int64_t> count = rowCountOf(result);
-    if (!count || *count < bands)
-      return std::nullopt;
-    if (!llvm::all_of(result.getUsers(), isMember)) {
-      const RowRange own{*count * band / bands, *count * (band + 1) / bands};
-      if (rows.try_emplace(result, own).first->second != own)
-        return std::nullopt;
-    }
-    auto made = rows.find(result);
-    const OperandRows *read = made == rows.end() ? nullptr : this->read(op, made->second);
-    if (!read)
-      return std::nullopt;
-    for (auto [operand, range] : llvm::zip_equal(op->getOperands(), *read))
-      if (range)
-        rows.try_emplace(operand, *range).first->second.include(*range);
   }
   return rows;
 }

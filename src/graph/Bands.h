@@ -25,8 +25,8 @@ class BandedKernels {
 public:
   explicit BandedKernels(DividedKernels &kernels) : kernels(kernels) {}
 
-  /// Null: no copy of the kernel computes these rows of one image from some rows of operands.
-  const OperandRows *read(mlir::Operation *call, const RowRange &rows);
+  /// nullopt: no copy of the kernel computes these rows of one image from some rows of operands.
+  std::optional<OperandRows> read(mlir::Operation *call, const RowRange &rows);
   /// Lets a copy of `call` run the kernel for these rows of one image, from the rows that read() says.
   void runRows(mlir::Operation *copy, mlir::Operation *call, const RowRange &rows);
 
@@ -34,23 +34,37 @@ public:
   /// many bands, about equally many rows each. nullopt: a call has no such copy, or what leaves the group is read in it
   /// beyond the band.
   std::optional<ValueRows> rowsOfBand(llvm::ArrayRef<mlir::Operation *> members, int64_t band, int64_t bands);
+  /// Adds a call in front of such a group to what its band computes and reads. leaves: an operator behind the group
+  /// reads its result. False: nullopt.
+  bool addRows(mlir::Operation *call, bool leaves, int64_t band, int64_t bands, ValueRows &rows);
 
 private:
-  struct Needed {
-    unsigned dim = 0; ///< in which the rows are
-    RowRange rows;
-  };
-  struct KernelRows {
-    llvm::DenseMap<mlir::Value, Needed> needed; ///< values of which a part is needed
-    OperandRows operands;
+  /// What rows of a kernel's result need of its values, whichever rows they are. Only values of which a part is needed
+  /// are in it; number 0 is the result.
+  struct KernelWindows {
+    struct Step { ///< a value needs of an operand of the operator that makes it
+      unsigned made = 0, read = 0;
+      RowWindow window;
+      int64_t extent = 0;
+    };
+    int64_t rows = 0; ///< of the result
+    llvm::SmallVector<mlir::Value> values;
+    llvm::SmallVector<unsigned> dims; ///< of each value: in which the rows are
+    llvm::SmallVector<Step> steps;    ///< from the result to the arguments
+    llvm::SmallVector<std::optional<unsigned>> arguments;
+
+    /// Of each value. nullopt: a window reads none of an operand.
+    std::optional<llvm::SmallVector<RowRange>> needed(const RowRange &rows) const;
   };
   class Reader;
 
-  const std::optional<KernelRows> &rowsOf(mlir::Operation *call, const RowRange &rows);
-  mlir::func::FuncOp kernelFor(mlir::func::FuncOp kernel, const Parts &parts, const KernelRows &rows);
+  /// Null: no part of the result follows from a part of the arguments.
+  const KernelWindows *windowsOf(mlir::Operation *call);
+  mlir::func::FuncOp kernelFor(mlir::func::FuncOp kernel, const Parts &parts, const KernelWindows &windows,
+                               llvm::ArrayRef<RowRange> rows);
 
   DividedKernels &kernels;
-  std::map<std::tuple<mlir::Operation *, int64_t, int64_t>, std::optional<KernelRows>> known;
+  llvm::DenseMap<mlir::Attribute, std::unique_ptr<KernelWindows>> known;        ///< by the kernel's name
   std::map<std::pair<mlir::Operation *, std::string>, mlir::func::FuncOp> made; ///< by the copy's structure
 };
 

@@ -59,8 +59,8 @@ public:
     for (auto &costs : best)
       costs.resize(count + 1);
     best[0][0].bytes = 0;
-    for (unsigned first = 0; first < count; ++first)
-      visitFrom(first);
+    for (unsigned end = 1; end <= count; ++end)
+      visitTo(end);
     SmallVector<Group> groups;
     for (Cut cut{count, 0}; cut.member > 0; cut = best[cut.isNear][cut.member].before)
       groups.push_back({best[cut.isNear][cut.member].before.member, cut.member, best[cut.isNear][cut.member].parts,
@@ -70,6 +70,11 @@ public:
 
 private:
   static constexpr int64_t tooMuch = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t bandCounts[] = {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32};
+  /// The planner tries about so many groups of a chain, each in time that grows with its members: none of more members
+  /// than that allows, but `fewestMembers` always. A chain that would run as a longer group is cut, and what crosses
+  /// the cut lies in near memory as a whole, or in far memory.
+  static constexpr size_t mostGroups = 1 << 21, fewestMembers = 8;
 
   /// A value with rows: the number of the member that makes it (-1: another operator), and of those that read it.
   struct Divided {
@@ -124,8 +129,14 @@ private:
   void collectValues() {
     wholeBytes.resize(count);
     hasWindows.resize(count);
+    launchedBytes.resize(count + 1);
+    products.resize(count);
     llvm::SetVector<Value> outer;
     for (auto [number, op] : llvm::enumerate(chain.members)) {
+      int &lastUser = lastUsers.emplace_back(-1);
+      for (Operation *user : op->getUsers())
+        lastUser = std::max(lastUser, chain.numbers.contains(user) ? int(chain.numbers.lookup(user)) : int(count));
+      launchedBytes[number + 1] = launchedBytes[number];
       if (!DividedKernels::isCall(op))
         continue;
       for (OpOperand &operand : op->getOpOperands())
@@ -135,12 +146,19 @@ private:
           outer.insert(operand.get());
       for (Value result : op->getResults())
         addValue(result, number);
+      launchedBytes[number + 1] += wholeBytes[number] + options.launchBytes;
       hasWindows[number] = multipliesWindows(DividedKernels::kernelOf(op));
       if (op->getNumResults() == 1)
         values.back().isOver = overwrites(op);
     }
     for (Value value : outer)
       addValue(value, -1);
+    byLast.resize(count + 1);
+    for (auto [number, value] : llvm::enumerate(values)) {
+      numbers[value.value] = number;
+      if (value.last() >= 0)
+        byLast[value.last()].push_back(number);
+    }
   }
 
   void addValue(Value value, int def) {
@@ -154,92 +172,131 @@ private:
     llvm::sort(added.readers);
   }
 
-  void visitFrom(unsigned first) {
-    for (int64_t parts : partCounts)
-      for (unsigned end = first + 1; end <= count; ++end) {
-        if (!visit({first, end, parts}))
-          break;
-      }
-    if (banded)
-      visitBands(first);
+  unsigned mostMembers() const {
+    const size_t counts = partCounts.size() + (banded ? std::size(bandCounts) : 0);
+    return static_cast<unsigned>(std::clamp<size_t>(mostGroups / (counts * count), fewestMembers, count));
   }
 
-  /// Groups whose values near memory does not hold for one index of the first dimension.
-  void visitBands(unsigned first) {
-    static constexpr int64_t counts[] = {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32};
-    for (unsigned end = first + 2; end <= count; ++end) {
-      if (fits({first, end, chain.rows}))
-        continue;
-      bool isTooLarge = false;
-      for (int64_t bands : counts) {
-        const Group group{first, end, chain.rows, bands};
-        const std::optional<BandShares> shares = sharesOf(group);
-        isTooLarge = false;
-        if (!shares)
-          continue;
-        current = &*shares;
-        isTooLarge = !visit(group);
-        current = nullptr;
-      }
-      if (isTooLarge)
+  /// The groups that end in front of `end`, from short to long ones: what bands of a group compute and read follows
+  /// from what those of the group without its first member do. A count ends at the first group that does not fit,
+  /// because no longer one does.
+  void visitTo(unsigned end) {
+    const unsigned least = end - std::min(end, mostMembers());
+    collectTouched(least, end);
+    unsigned next = end;
+    for (int64_t parts : partCounts) // the last of them has one index
+      for (next = end; next > least && visit({next - 1, end, parts}, nullptr); --next)
+        ;
+    if (banded && next > least)
+      for (int64_t bands : bandCounts)
+        visitBands(least, next, end, bands);
+  }
+
+  /// Groups that begin in [least, next), whose values near memory does not hold for one index of the first dimension.
+  void visitBands(unsigned least, unsigned next, unsigned end, int64_t bands) {
+    BandShares shares(bands, values.size());
+    for (unsigned first = end; first-- > least;) {
+      if (!addTo(shares, first, end))
+        return;
+      if (first < next && first + 1 < end && !visit({first, end, chain.rows, bands}, &shares))
         return;
     }
   }
 
-  bool fits(const Group &group) const { return spilledBy(group, false, false).has_value(); }
-
   /// Of a group in bands, by the numbers of values: rows of the largest band, and of all bands of an index, as parts of
   /// the value's. Those of a value that a group reads overlap.
   struct BandShares {
-    llvm::DenseMap<Value, std::pair<double, double>> largestAndAll;
+    BandShares(int64_t bands, size_t values) : rows(bands), largest(values), all(values) {}
+
+    std::vector<ValueRows> rows; ///< of each band
+    std::vector<double> largest, all;
     double bytes = 0; ///< as many can be moved while rows are computed again
   };
 
-  std::optional<BandShares> sharesOf(const Group &group) {
-    BandShares shares;
-    const ArrayRef<Operation *> members = ArrayRef(chain.members).slice(group.first, group.end - group.first);
-    for (int64_t band = 0; band < group.bands; ++band) {
-      const std::optional<ValueRows> rows = banded->rowsOfBand(members, band, group.bands);
-      if (!rows)
-        return std::nullopt;
-      for (auto &[value, range] : *rows) {
-        const double share = double(range.size()) / double(*rowCountOf(value));
-        auto &[largest, all] = shares.largestAndAll[value];
+  /// Adds a member in front of a group. False: there is no copy of its kernel for a band, so none of a longer group.
+  bool addTo(BandShares &shares, unsigned member, unsigned end) {
+    Operation *op = chain.members[member];
+    const auto bands = static_cast<int64_t>(shares.rows.size());
+    const bool leaves = lastUsers[member] >= static_cast<int>(end);
+    for (auto [band, rows] : llvm::enumerate(shares.rows))
+      if (!banded->addRows(op, leaves, static_cast<int64_t>(band), bands, rows))
+        return false;
+    addShare(shares, op->getResult(0));
+    for (Value operand : op->getOperands())
+      addShare(shares, operand);
+    shares.bytes += (shares.all[numbers.lookup(op->getResult(0))] - 1) * productsOfMember(member) /
+                    double(std::max<int64_t>(options.productsPerByte, 1));
+    return true;
+  }
+
+  void addShare(BandShares &shares, Value value) {
+    auto number = numbers.find(value);
+    if (number == numbers.end())
+      return;
+    double largest = 0, all = 0;
+    for (const ValueRows &rows : shares.rows)
+      if (auto range = rows.find(value); range != rows.end()) {
+        const double share = double(range->second.size()) / double(*rowCountOf(value));
         largest = std::max(largest, share);
         all += share;
       }
+    shares.largest[number->second] = largest;
+    shares.all[number->second] = all;
+  }
+
+  double productsOfMember(unsigned member) {
+    std::optional<double> &known = products[member];
+    if (!known)
+      known = productsOf(DividedKernels::kernelOf(chain.members[member]));
+    return *known;
+  }
+
+  /// The values that groups which begin at `least` or behind it, and end in front of `end`, make or read, or that live
+  /// across them: those of a shorter group in front of those that only longer ones touch.
+  void collectTouched(unsigned least, unsigned end) {
+    touched.clear();
+    touchedBy.assign(end, 0);
+    for (unsigned last = count + 1; last-- > least;) {
+      for (unsigned number : byLast[last])
+        if (values[number].def < static_cast<int>(end))
+          touched.push_back(number);
+      if (last < end)
+        touchedBy[last] = touched.size();
     }
-    for (Operation *op : members)
-      shares.bytes += (shares.largestAndAll.lookup(op->getResult(0)).second - 1) *
-                      productsOf(DividedKernels::kernelOf(op)) / double(std::max<int64_t>(options.productsPerByte, 1));
-    return shares;
+  }
+  ArrayRef<unsigned> touchedIn(const Group &group) const {
+    return ArrayRef(touched).take_front(touchedBy[group.first]);
   }
 
   /// Of a value within a group, for one part, or one band of it.
-  int64_t partBytesOf(const Divided &value, const Group &group) const {
-    const int64_t bytes = value.bytes / chain.rows * rowsOf(group.parts);
-    return current ? int64_t(double(bytes) * current->largestAndAll.lookup(value.value).first) : bytes;
+  int64_t partBytesOf(unsigned number, const Group &group, const BandShares *shares) const {
+    const int64_t bytes = values[number].bytes / chain.rows * rowsOf(group.parts);
+    return shares ? int64_t(double(bytes) * shares->largest[number]) : bytes;
   }
 
   /// False: near memory does not hold what lies between the members of this group, nor of a larger one.
-  bool visit(Group group) {
+  bool visit(const Group &group, const BandShares *shares) {
     const bool isAlone = group.end == group.first + 1 && group.parts == 1;
-    if (!isAlone && !spilledBy(group, false, false))
+    const std::optional<int64_t> within = isAlone ? 0 : spilledBy(group, shares, false, false);
+    if (!within)
       return false;
     for (bool isNear : {false, true})
       for (bool staysNear : {false, true}) {
         const Best &before = best[isNear][group.first];
-        const bool isPlain = isAlone && !isNear && !staysNear;
+        Best &known = best[staysNear][group.end];
         if (before.bytes == tooMuch || (staysNear && group.end == count))
           continue;
-        const std::optional<int64_t> spilled = isPlain ? 0 : spilledBy(group, isNear, staysNear);
-        if (!spilled)
+        // Of equal costs, those of the longer group; of its numbers of parts and bands, the first.
+        auto isBetter = [&](int64_t bytes) {
+          return std::pair(bytes, group.first) < std::pair(known.bytes, known.before.member);
+        };
+        const int64_t moved = movedBy(group, shares, isNear, staysNear);
+        if (moved == tooMuch || !isBetter(before.bytes + moved))
           continue;
-        Best &known = best[staysNear][group.end];
-        int64_t bytes = movedBy(group, isNear, staysNear);
-        if (bytes == tooMuch || before.bytes + bytes + *spilled >= known.bytes)
-          continue;
-        known = {before.bytes + bytes + *spilled, {group.first, isNear}, group.parts, group.bands};
+        const std::optional<int64_t> spilled =
+            isNear || staysNear ? spilledBy(group, shares, isNear, staysNear) : within;
+        if (const int64_t bytes = before.bytes + moved + spilled.value_or(0); spilled && isBetter(bytes))
+          known = {bytes, {group.first, isNear}, group.parts, group.bands};
       }
     return true;
   }
@@ -247,56 +304,50 @@ private:
   static bool isWithin(const Divided &value, const Group &group) {
     return value.def >= static_cast<int>(group.first) && value.last() < static_cast<int>(group.end);
   }
-  static bool isOutside(const Divided &value, const Group &group) {
-    return value.def >= static_cast<int>(group.end) || value.last() < static_cast<int>(group.first);
-  }
   static bool isNearIn(const Divided &value, const Group &group, bool isNear, bool staysNear) {
-    return isWithin(value, group) ||
-           (!isOutside(value, group) && (isMade(value, group) ? staysNear : isNear && value.def >= 0));
+    return isWithin(value, group) || (isMade(value, group) ? staysNear : isNear && value.def >= 0);
   }
   static bool isMade(const Divided &value, const Group &group) { return value.def >= static_cast<int>(group.first); }
 
   /// What must move to far memory and back so that near memory holds the rest, in bytes to and from it: values that
   /// live while other members run. nullopt: it does not hold what one member touches. What kernels read as a whole
   /// passes through it, piece by piece.
-  std::optional<int64_t> spilledBy(const Group &group, bool isNear, bool staysNear) const {
+  std::optional<int64_t> spilledBy(const Group &group, const BandShares *shares, bool isNear, bool staysNear) const {
     int64_t spilled = 0;
-    std::vector<bool> isFar(values.size());
+    llvm::SmallDenseSet<unsigned> far;
     while (true) {
-      const auto [most, number] = peakOf(group, isNear, staysNear, isFar);
+      const auto [most, number] = peakOf(group, shares, isNear, staysNear, far);
       if (most <= options.nearBytes)
         return spilled;
-      std::optional<size_t> best;
-      int64_t least = tooMuch;
-      for (auto [index, value] : llvm::enumerate(values)) {
-        const auto at = static_cast<int>(number);
-        const int64_t moved = value.bytes * static_cast<int64_t>(1 + value.readers.size());
-        if (!isFar[index] && isNearIn(value, group, isNear, staysNear) && value.def < at && at < value.last() &&
-            !llvm::is_contained(value.readers, at) && moved < least) {
-          best = index;
-          least = moved;
-        }
+      const auto at = static_cast<int>(number);
+      std::pair<int64_t, unsigned> least{tooMuch, 0}; // and the first value of those
+      for (unsigned index : touchedIn(group)) {
+        const Divided &value = values[index];
+        if (value.def < at && at < value.last() && isNearIn(value, group, isNear, staysNear) && !far.contains(index) &&
+            !llvm::is_contained(value.readers, at))
+          least = std::min(least, {value.bytes * static_cast<int64_t>(1 + value.readers.size()), index});
       }
-      if (!best)
+      if (least.first == tooMuch)
         return std::nullopt;
-      isFar[*best] = true;
-      spilled += least;
+      far.insert(least.second);
+      spilled += least.first;
     }
   }
 
   /// The most bytes of near memory at a time, and the member that runs then.
-  std::pair<int64_t, unsigned> peakOf(const Group &group, bool isNear, bool staysNear,
-                                      const std::vector<bool> &isFar) const {
-    SmallVector<int64_t> changes(group.end - group.first + 1);
+  std::pair<int64_t, unsigned> peakOf(const Group &group, const BandShares *shares, bool isNear, bool staysNear,
+                                      const llvm::SmallDenseSet<unsigned> &far) const {
+    SmallVector<int64_t, 64> changes(group.end - group.first + 1);
     int64_t resident = 0, most = 0, now = 0;
     unsigned at = group.first;
-    for (auto [index, value] : llvm::enumerate(values)) {
-      if (isOutside(value, group) || isFar[index])
+    for (unsigned index : touchedIn(group)) {
+      const Divided &value = values[index];
+      if (far.contains(index))
         continue;
       if (isWithin(value, group)) {
-        const int64_t bytes = partBytesOf(value, group);
+        const int64_t bytes = partBytesOf(index, group, shares);
         const int end = std::max(value.last() + 1, value.def + 1);
-        const int begin = value.isOver && !current ? std::min(value.def + 1, end) : value.def;
+        const int begin = value.isOver && !shares ? std::min(value.def + 1, end) : value.def;
         changes[begin - group.first] += bytes;
         changes[end - group.first] -= bytes;
       } else if (isMade(value, group) ? staysNear : isNear && value.def >= 0) {
@@ -336,10 +387,11 @@ private:
   }
 
   /// To and from far memory.
-  int64_t movedBy(const Group &group, bool isNear, bool staysNear) const {
-    int64_t moved = current ? int64_t(current->bytes) : 0;
-    for (const Divided &value : values) {
-      if (isOutside(value, group) || isWithin(value, group))
+  int64_t movedBy(const Group &group, const BandShares *shares, bool isNear, bool staysNear) const {
+    int64_t moved = shares ? int64_t(shares->bytes) : 0;
+    for (unsigned index : touchedIn(group)) {
+      const Divided &value = values[index];
+      if (isWithin(value, group))
         continue;
       if (cutsLines(value, group))
         return tooMuch;
@@ -347,15 +399,12 @@ private:
       if (!isFar)
         continue;
       moved += isMade(value, group) ? value.bytes : 0;
-      const double again = current && !isMade(value, group) ? current->largestAndAll.lookup(value.value).second : 1;
+      const double again = shares && !isMade(value, group) ? shares->all[index] : 1;
       for (int reader : value.readers)
         if (reader >= static_cast<int>(group.first) && reader < static_cast<int>(group.end))
           moved += int64_t(double(value.bytes) * again) * timesRead(reader);
     }
-    for (unsigned number = group.first; number < group.end; ++number)
-      if (DividedKernels::isCall(chain.members[number]))
-        moved += group.parts * group.bands * (wholeBytes[number] + options.launchBytes);
-    return moved;
+    return moved + group.parts * group.bands * (launchedBytes[group.end] - launchedBytes[group.first]);
   }
 
   const Chain &chain;
@@ -364,15 +413,23 @@ private:
   const GraphSplitBatchesOptions &options;
   unsigned count;
   std::vector<Divided> values;
-  std::vector<bool> hasWindows;        ///< of each member: it multiplies windows that overlap
-  std::vector<int64_t> wholeBytes;     ///< of each member: operands without rows, which each part reads
-  SmallVector<int64_t> partCounts;     ///< with different rows
-  const BandShares *current = nullptr; ///< of the group that is visited, if it runs in bands
-  std::vector<Best> best[2];           ///< by whether what goes on is near, and by the member behind the cut
+  std::vector<bool> hasWindows;       ///< of each member: it multiplies windows that overlap
+  std::vector<int64_t> wholeBytes;    ///< of each member: operands without rows, which each part reads
+  std::vector<int64_t> launchedBytes; ///< of the members in front of each: `wholeBytes`, and what launches count as
+  std::vector<int> lastUsers;         ///< of each member; `count`: an operator that is none
+  std::vector<std::optional<double>> products; ///< of each member, once they were wanted
+  llvm::DenseMap<Value, unsigned> numbers;     ///< of `values`
+  std::vector<SmallVector<unsigned>> byLast;   ///< the numbers of values, by the last member that touches them
+  std::vector<unsigned> touched;               ///< numbers of values; the first `touchedBy[first]` by a group
+  std::vector<size_t> touchedBy;
+  SmallVector<int64_t> partCounts; ///< with different rows
+  std::vector<Best> best[2];       ///< by whether what goes on is near, and by the member behind the cut
 };
 } // namespace
 
 SmallVector<Group> perpend::graph::planParts(const Chain &chain, DividedKernels &kernels, BandedKernels *banded,
                                              const GraphSplitBatchesOptions &options) {
+  if (chain.rows == 0)
+    return {};
   return ChainPlanner(chain, kernels, banded, options).plan();
 }
