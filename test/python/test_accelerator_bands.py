@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import perpend
 import pytest
 from conformance.onnx_foreign import missing
 from python.test_accelerator_batches import bytes_of_ddr
@@ -40,7 +42,7 @@ CHAINS: dict[str, tuple[list[Any], tuple[int, ...]]] = {
             node("Sigmoid", "b", "c"),
             node("Conv", "c v", pads=[4, 2, 4, 2], dilations=[4, 2]),
         ],
-        (1, 67, 48),
+        (1, 97, 48),
     ),
     "sums with what windows read": (
         [
@@ -62,13 +64,14 @@ CHAINS: dict[str, tuple[list[Any], tuple[int, ...]]] = {
     ),
     "down and up": (
         [
-            node("MaxPool", "a", "b", kernel_shape=[2, 2], strides=[2, 2]),
+            node("Conv", "a w", "s", **SAME),
+            node("MaxPool", "s", "b", kernel_shape=[2, 2], strides=[2, 2]),
             node("Conv", "b v", "c", **SAME),
             node("ConvTranspose", "c t", "d", strides=[2, 2]),
-            node("Add", "a d", "e"),
+            node("Add", "s d", "e"),
             node("Conv", "e w", **SAME),
         ],
-        (1, 64, 48),
+        (1, 128, 48),
     ),
 }
 
@@ -82,6 +85,16 @@ def weights() -> dict[str, np.ndarray]:
     }
 
 
+def bands_of(model: Any, target: str = "quoin:t1") -> list[int]:
+    """Of how many bands, of all images together, each value is assembled. Their rows are a dimension with the batch."""
+    module = perpend.import_model(model)
+    module.lower("fuse", {"target": target})
+    assembled = re.findall(
+        r"graph\.concat .* axis 0 {graph\.assembled} : \((.*)\) -> tensor<\d+x\d+x\d+x[a-z]\w*>", str(module)
+    )
+    return [len(types.split(",")) for types in assembled]
+
+
 @pytest.mark.parametrize("name", CHAINS)
 def test_results_are_those_of_whole_images(name: str) -> None:
     chain, (images, rows, columns) = CHAINS[name]
@@ -90,6 +103,8 @@ def test_results_are_those_of_whole_images(name: str) -> None:
     x = floats(images, 16, rows, columns)
     model = model_of(nodes, {"x": x}, {key: value for key, value in weights().items() if key in used})
     assert expect(model, {"x": x}) == []
+    counts = bands_of(model)
+    assert counts and all(count > images and count % images == 0 for count in counts)
 
 
 def test_values_stay_near(tmp_path: Path) -> None:
@@ -112,3 +127,4 @@ def test_a_large_machine_has_bands_too() -> None:
     x = floats(1, 4, 301, 288)
     model = model_of(nodes, {"x": x}, {"w": floats(32, 4, 3, 3) / 6, "v": floats(8, 32, 3, 3) / 17})
     assert expect(model, {"x": x}, "quoin:c8") == []
+    assert bands_of(model, "quoin:c8")
