@@ -4,7 +4,8 @@
 // several products does that is added to their result, the kernel can as well run in front of the first reader, and
 // the values of the kernels between do not lie beside its result. Calls move over other calls, constants and what lies
 // in its operand's memory, from the last one to the first, where the results are larger than all operands that would
-// have to live longer.
+// have to live longer. What reads a state stays in front of the kernel whose result an update writes over the state:
+// that kernel then computes its result there (MemoryPlan.cpp).
 //
 //   %q = call_kernel @f(%x)                           %q = call_kernel @f(%x)
 //   %v = call_kernel @g(%x)                      =>   %s = call_kernel @h(%q)
@@ -19,6 +20,7 @@
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/StoredElements.h"
+#include "graph/Updates.h"
 #include "graph/passes/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -68,14 +70,33 @@ static bool savesMemory(Operation *call, Operation *reader) {
     Value origin = originOf(operand);
     Operation *maker = origin.getDefiningOp();
     const bool isKept = !maker || maker->hasTrait<OpTrait::ConstantLike>() || livesUntil(origin, reader);
-    if (!isKept && origins.insert(origin).second)
-      saved -= bytesOf(origin);
+    if (isKept || !origins.insert(origin).second)
+      continue;
+    if (!tensorTypeOf(origin).hasStaticShape())
+      return false; // which may be large
+    saved -= bytesOf(origin);
   }
   return saved > 0;
 }
 
-static bool mayBePassed(Operation &op) {
-  return DividedKernels::isCall(&op) || isAlias(&op) || op.hasTrait<OpTrait::ConstantLike>();
+/// Whether an update in place writes a result of `producer` over a value that `reader` reads.
+static bool overwrites(Operation *producer, Operation *reader) {
+  return llvm::any_of(producer->getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isInOperandsMemory(user))
+      return overwrites(user, reader);
+    auto update = dyn_cast<UpdateInterface>(user);
+    if (!update || !user->hasAttr(inPlaceAttribute) || update.positionsOperand())
+      return false;
+    auto isBlock = [&](const UpdatedBlock &block) { return block.operand == use.getOperandNumber(); };
+    return llvm::any_of(update.updatedBlocks(), isBlock) &&
+           llvm::is_contained(llvm::map_range(reader->getOperands(), originOf), originOf(user->getOperand(0)));
+  });
+}
+
+static bool mayPass(Operation *op, Operation &other) {
+  return (DividedKernels::isCall(&other) || isAlias(&other) || other.hasTrait<OpTrait::ConstantLike>()) &&
+         !overwrites(&other, op);
 }
 
 namespace {
@@ -90,8 +111,8 @@ struct DelayCalls : perpend::graph::impl::GraphDelayCallsBase<DelayCalls> {
     Operation *reader = DividedKernels::isCall(op) || isAlias(op) ? firstReader(op) : nullptr;
     if (!reader || reader->hasTrait<OpTrait::IsTerminator>() || reader == op->getNextNode())
       return;
-    const bool isFree =
-        llvm::all_of(llvm::make_range(std::next(op->getIterator()), reader->getIterator()), mayBePassed);
+    const bool isFree = llvm::all_of(llvm::make_range(std::next(op->getIterator()), reader->getIterator()),
+                                     [&](Operation &other) { return mayPass(op, other); });
     if (isFree && (isAlias(op) || savesMemory(op, reader)))
       op->moveBefore(reader);
   }
