@@ -66,6 +66,19 @@ ONE_ROW = {
 }
 
 
+# A core, or a tile, has results all of whose windows lie in the border: nothing is read for them.
+ALL_BORDER = {
+    "columns": conv((2, 16, 17, 5), (1, 2), [0, 2, 0, 0], group=16),
+    "one image": conv((1, 16, 17, 5), (1, 2), [0, 2, 0, 0], group=16),
+    "more columns": conv((2, 16, 17, 5), (1, 3), [0, 4, 0, 0], group=16),
+    "two rows": conv((2, 16, 17, 5), (2, 2), [0, 2, 0, 0], group=16),
+    "lines": conv((1, 64, 14, 14), (3, 3), [4, 1, 1, 1], group=64),
+    "lines below": conv((1, 64, 14, 14), (3, 3), [1, 1, 5, 1], group=64),
+    "lines and columns": conv((1, 64, 9, 9), (3, 3), [4, 4, 4, 4], group=64),
+    "products": conv((1, 64, 9, 9), (3, 3), [4, 4, 4, 4]),
+}
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", NARROW)
 def test_narrow_images(name: str, target: str) -> None:
@@ -79,8 +92,15 @@ def test_kernels_of_one_row(name: str, target: str) -> None:
         ONE_ROW[name].check(target, seed)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ALL_BORDER)
+def test_windows_that_are_all_border(name: str, target: str) -> None:
+    window = ALL_BORDER[name]
+    Window(window.image, window.kernel, window.attributes, filters=window.image[1]).check(target)
+
+
 def any_window(choose: random.Random) -> Window:
-    """Of images that are narrow, or low, with pads of up to a kernel's reach on each side."""
+    """Of images that are narrow, or low, with pads of up to a whole kernel on each side."""
     while True:
         rows = choose.choice([1, 5, 9, 12, 17, 28])
         columns = choose.choice([1, 1, 1, 2, 2, 3, 3, 5, 7, 14, 28])
@@ -88,7 +108,7 @@ def any_window(choose: random.Random) -> Window:
         dilations = [choose.choice([1, 1, 2, 3]), choose.choice([1, 1, 2, 3])]
         strides = [choose.choice([1, 1, 2]), choose.choice([1, 1, 2, 3])]
         reach = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
-        pads = [choose.choice([0, axis, axis, 1, 2, reach[axis] - 1]) for axis in (0, 1, 0, 1)]
+        pads = [choose.choice([0, axis, axis, 1, 2, reach[axis] - 1, reach[axis]]) for axis in (0, 1, 0, 1)]
         if rows + pads[0] + pads[2] < reach[0] or columns + pads[1] + pads[3] < reach[1]:
             continue
         image = choose.choice([1, 2]), choose.choice([3, 16, 16, 64]), rows, columns

@@ -49,7 +49,7 @@ void cutBorders(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
       }
 }
 
-std::pair<int64_t, int64_t> reachOf(const accelerator::Border &border, int64_t stride, int64_t reduced) {
+std::optional<std::pair<int64_t, int64_t>> reachOf(const accelerator::Border &border, int64_t stride, int64_t reduced) {
   std::optional<std::pair<int64_t, int64_t>> reach;
   for (auto [iteration, range] : llvm::enumerate(border.iterations)) {
     if (range.first == range.second)
@@ -58,7 +58,7 @@ std::pair<int64_t, int64_t> reachOf(const accelerator::Border &border, int64_t s
     const int64_t least = from + range.first * stride, most = from + (range.second - 1) * stride;
     reach = reach ? std::pair(std::min(reach->first, least), std::max(reach->second, most)) : std::pair(least, most);
   }
-  return reach.value_or(std::pair<int64_t, int64_t>(0, 0));
+  return reach;
 }
 
 /// Parts of a nest along a loop, at most so many, each of which but the last has as many iterations as the first.

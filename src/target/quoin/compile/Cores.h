@@ -27,7 +27,8 @@ void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end);
 void cutBorders(Nest &nest, unsigned loop, int64_t begin, int64_t end);
 
 /// Of an operand that changes with both loops of a border: the least and the greatest distance from its first element.
-std::pair<int64_t, int64_t> reachOf(const accelerator::Border &border, int64_t stride, int64_t reduced);
+/// None, if all iterations lie in the border.
+std::optional<std::pair<int64_t, int64_t>> reachOf(const accelerator::Border &border, int64_t stride, int64_t reduced);
 
 } // namespace perpend::quoin
 

@@ -115,10 +115,10 @@ MatrixWindow MatrixNest::depthwiseWindow(int64_t rows) const {
     const int64_t extent = nest.loops[border.loop].extent, pitch = isAlong ? along : across;
     if ((isAlong ? shape.width : shape.lines) < extent)
       continue; // one of several tiles, which partsOf leaves without a border
-    const auto [least, most] = reachOf(border, left.access.strides[border.loop], pitch);
+    const auto reach = reachOf(border, left.access.strides[border.loop], pitch);
     const unsigned level = isAlong ? 1 : 2;
-    window.first[level] = least / pitch;
-    window.count[level] = (most - least) / pitch + 1;
+    window.first[level] = reach ? reach->first / pitch : 0;
+    window.count[level] = reach ? (reach->second - reach->first) / pitch + 1 : 0;
   }
   return window;
 }

@@ -108,11 +108,14 @@ bool MatrixNest::findInside(MatrixWindow &window, llvm::ArrayRef<LoadDim> dims) 
       continue;
     }
     const LoadDim &taps = dims[firstSum + static_cast<size_t>(sum - window.sums.begin())];
-    const auto [least, most] = reachOf(border, own.stride, taps.stride);
+    const auto reach = reachOf(border, own.stride, taps.stride);
     const unsigned level = own.level;
+    if (!reach) {
+      window.first[level] = window.count[level] = 0;
+      continue;
+    }
+    const auto [least, most] = *reach;
     const int64_t pitch = window.load.from[level], all = own.stride * (extent - 1) + taps.stride * (taps.extent - 1);
-    if (llvm::all_of(border.iterations, [](const auto &range) { return range.first == range.second; }))
-      return false;
     window.first[level] = least / pitch;
     window.count[level] = window.load.extents[level] - (all - (most - least)) / pitch;
   }
@@ -140,6 +143,8 @@ bool MatrixNest::emitFill(const MatrixWindow &window, Operand to, unsigned level
 
 bool MatrixNest::emitWindow(Operand from, Operand to) {
   const MatrixWindow window = windowOf(tile[M]);
+  if (!window.load.elements)
+    return refuse("a window of which more than one part lies in the image");
   const auto size = static_cast<int64_t>(sizeOf(left.type));
   const Extents &all = window.load.extents;
   LoadPlan inside = window.load;
@@ -152,6 +157,8 @@ bool MatrixNest::emitWindow(Operand from, Operand to) {
     from.byte += static_cast<uint64_t>(first * (level ? inside.from[level] : 1) * size);
     at.byte += static_cast<uint64_t>(first * (level ? inside.to[level] : 1) * size);
   }
+  if (llvm::is_contained(inside.extents, 0)) // all of it is zeros
+    return true;
   Instruction load = inside.instruction(left.type, left.type);
   load.dst() = at;
   load.src(0) = from;

@@ -18,7 +18,8 @@ struct Extent {
 };
 } // namespace
 
-static Extent extentOf(const ElementAccess &access, const Nest &nest, DType type) {
+/// None, if nothing is read.
+static std::optional<Extent> extentOf(const ElementAccess &access, const Nest &nest, DType type) {
   int64_t first = access.base, last = access.base;
   for (auto [loop, stride] : llvm::zip_equal(nest.loops, access.strides))
     (stride < 0 ? first : last) += stride * (loop.extent - 1);
@@ -26,12 +27,15 @@ static Extent extentOf(const ElementAccess &access, const Nest &nest, DType type
     const int64_t stride = access.strides[border.loop], reduced = access.strides[border.reduced];
     if (!stride || !reduced)
       continue;
-    const auto [least, most] = reachOf(border, stride, reduced);
+    const auto reach = reachOf(border, stride, reduced);
+    if (!reach)
+      return std::nullopt;
+    const auto [least, most] = *reach;
     first += least;
     last += most - stride * (nest.loops[border.loop].extent - 1) - reduced * (nest.loops[border.reduced].extent - 1);
   }
   const auto size = static_cast<int64_t>(sizeOf(type));
-  return {first * size, (last + 1) * size};
+  return Extent{first * size, (last + 1) * size};
 }
 
 static std::map<unsigned, Extent> readsOf(const Nest &nest) {
@@ -39,9 +43,12 @@ static std::map<unsigned, Extent> readsOf(const Nest &nest) {
   for (const Node &node : nest.nodes) {
     if (node.kind != Node::Load)
       continue;
-    const Extent extent = extentOf(node.access, nest, node.type);
-    auto [known, isNew] = reads.try_emplace(node.access.buffer, extent);
-    known->second = {std::min(known->second.begin, extent.begin), std::max(known->second.end, extent.end)};
+    const std::optional<Extent> extent = extentOf(node.access, nest, node.type);
+    Extent &known = reads[node.access.buffer];
+    if (extent && known == Extent())
+      known = *extent;
+    else if (extent)
+      known = {std::min(known.begin, extent->begin), std::max(known.end, extent->end)};
   }
   return reads;
 }

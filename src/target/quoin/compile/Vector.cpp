@@ -120,8 +120,10 @@ bool VectorNest::emitLoad(unsigned number) {
     return refuse("more addresses than there are generators");
   Instruction load = plan.load.instruction(node.type, farType(number));
   load.dst() = *to;
-  load.src(0) = *far[number];
   nodePlaces[number] = place;
+  if (!plan.isRead)
+    return true;
+  load.src(0) = *far[number];
   return add(std::move(load));
 }
 
@@ -340,7 +342,7 @@ bool VectorNest::emitLoops() {
     loopNumbers[loop] = static_cast<unsigned>(number);
   far.assign(nest.nodes.size(), std::nullopt);
   for (auto [number, node] : llvm::enumerate(nest.nodes))
-    if (node.kind == Node::Load &&
+    if (node.kind == Node::Load && plans[number].isRead &&
         !(far[number] = farOperand(from(node.access, plans[number]), farType(static_cast<unsigned>(number)))))
       return refuse("more addresses than there are generators");
   if (!(farStore = farOperand(nest.store, nest.type)))

@@ -41,8 +41,9 @@ struct OperandPlan {
   Extents strides = {0, 0, 0};                                  ///< of the box, in L1
   llvm::SmallVector<std::pair<unsigned, int64_t>, 2> held = {}; ///< loops, and their strides in L1
   int64_t roomElements = 0;                                     ///< as many as any tile has
-  int64_t from = 0; ///< the first element that is loaded, from where the box begins
-  int64_t base = 0; ///< where the box begins in L1
+  int64_t from = 0;   ///< the first element that is loaded, from where the box begins
+  int64_t base = 0;   ///< where the box begins in L1
+  bool isRead = true; ///< some iterations do not lie in a border
 };
 
 /// Of two operands that may be swapped, a number comes last, where it may be an operand mode.

@@ -100,7 +100,9 @@ OperandPlan VectorNest::planOf(const ElementAccess &access) const {
     line.stride = stride;
     line.reduced = reduced;
     line.step = std::gcd(stride, reduced);
-    const auto [least, most] = reachOf(border, stride, reduced);
+    const auto reach = reachOf(border, stride, reduced);
+    plan.isRead &= reach.has_value();
+    const auto [least, most] = reach.value_or(std::pair<int64_t, int64_t>(0, 0));
     line.least = least;
     plan.from += least;
     dims.push_back({(most - least) / line.step + 1, line.step});
