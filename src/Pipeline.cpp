@@ -131,7 +131,7 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphScheduleUpdates());
   if (context.optLevel >= 2 && !context.target.mainMemories.empty() && context.target.takes(target::partsDecision)) {
     const target::Memory &near = context.target.mainMemories.front();
-    passes.addPass(graph::createGraphDelayCalls());
+    passes.addPass(graph::createGraphScheduleCalls());
     passes.addPass(graph::createGraphSplitBatches(
         {static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0, sharesPlaces(context.target)}));
   }

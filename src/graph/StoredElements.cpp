@@ -1,7 +1,7 @@
 //===- StoredElements.cpp - constants from the bytes of a file ------------===//
 
 #include "graph/StoredElements.h"
-#include "graph/ElementTypes.h"
+#include "graph/Shapes.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -15,6 +15,11 @@ namespace perpend::graph {
 static constexpr int64_t smallFloats = 64, smallIntegers = 128;
 
 uint64_t storedSize(Type elementType) { return std::max<uint64_t>(bitWidth(elementType) / 8, 1); }
+
+int64_t storedBytes(Value value) {
+  auto type = tensorTypeOf(value);
+  return type.hasStaticShape() ? type.getNumElements() * static_cast<int64_t>(storedSize(type.getElementType())) : 0;
+}
 
 static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef bytes,
                              std::shared_ptr<const void> owner) {

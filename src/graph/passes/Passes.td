@@ -72,7 +72,7 @@ def GraphScheduleUpdates : Pass<"graph-schedule-updates", "::mlir::ModuleOp"> {
   let summary = "Moves updates of states behind the readers of the value that they overwrite";
 }
 
-def GraphDelayCalls : Pass<"graph-delay-calls", "::mlir::ModuleOp"> {
+def GraphScheduleCalls : Pass<"graph-schedule-calls", "::mlir::ModuleOp"> {
   let summary = "Moves calls of kernels to the first readers of their results, where that saves memory";
 }
 

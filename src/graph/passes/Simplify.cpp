@@ -16,6 +16,7 @@
 #include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
 #include "graph/Rows.h"
+#include "graph/StoredElements.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Work.h"
 #include "graph/builder/Builder.h"
@@ -51,16 +52,11 @@ static constexpr double workOfElement = 64;
 /// Beyond that, in units of Work.h: of one operator about a second, and of all of them.
 static constexpr double mostWorkAtOnce = double(1 << 29), mostWork = 4 * mostWorkAtOnce;
 
-static int64_t bytesOf(Value value) {
-  auto type = tensorTypeOf(value);
-  return type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8);
-}
-
 /// Size without unused bits: bytes into which several numbers are packed count in full.
 static int64_t leastBytesOf(Value value) {
   auto type = tensorTypeOf(value);
   unsigned bits = bitWidth(type.getElementType());
-  return bits > 1 ? llvm::divideCeil(type.getNumElements() * bits, 8) : bytesOf(value);
+  return bits > 1 ? llvm::divideCeil(type.getNumElements() * bits, 8) : storedBytes(value);
 }
 
 /// What evaluation takes beyond a pass over the elements.
@@ -92,8 +88,8 @@ static bool isFoldable(ElementInterface op, bool keepsNarrow) {
     if (!constant || !tensorTypeOf(operand).hasStaticShape())
       return false;
     if (constant.getResult() != operand)
-      repeatedBytes = std::max(repeatedBytes, bytesOf(operand));
-    operandBytes += bytesOf(constant);
+      repeatedBytes = std::max(repeatedBytes, storedBytes(operand));
+    operandBytes += storedBytes(constant);
     repeats |= op.elementKind() == ElementKind::View && constant.getResult() != operand;
   }
   if (repeatedBytes > std::max(mostRepeatedBytes, operandBytes))

@@ -1,6 +1,6 @@
 // A kernel runs in front of the first reader of its result, if what it reads lives until then anyway.
-// RUN: perpend-opt --split-input-file --graph-place-states --graph-fuse-kernels --graph-schedule-updates --graph-delay-calls %s | FileCheck %s
-// RUN: same-values %s "graph-place-states,graph-fuse-kernels,graph-schedule-updates,graph-delay-calls"
+// RUN: perpend-opt --split-input-file --graph-place-states --graph-fuse-kernels --graph-schedule-updates --graph-schedule-calls %s | FileCheck %s
+// RUN: same-values %s "graph-place-states,graph-fuse-kernels,graph-schedule-updates,graph-schedule-calls"
 
 // The last product reads %x, too, so %v need not lie beside %q and what is computed from it.
 // CHECK-LABEL: func.func @delayed

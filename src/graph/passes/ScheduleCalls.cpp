@@ -1,4 +1,4 @@
-//===- DelayCalls.cpp - kernels run when their results are read -----------===//
+//===- ScheduleCalls.cpp - kernels run when their results are read --------===//
 //
 // A value takes memory from its kernel to its last reader. If what the kernel reads lives on anyway, as the input of
 // several products does that is added to their result, the kernel can as well run in front of the first reader, and
@@ -24,20 +24,14 @@
 #include "graph/passes/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace perpend::graph {
-#define GEN_PASS_DEF_GRAPHDELAYCALLS
+#define GEN_PASS_DEF_GRAPHSCHEDULECALLS
 #include "graph/GraphPasses.h.inc"
 } // namespace perpend::graph
 
 using namespace mlir;
 using namespace perpend::graph;
-
-static int64_t bytesOf(Value value) {
-  auto type = tensorTypeOf(value);
-  return type.hasStaticShape() ? type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8) : 0;
-}
 
 static bool isAlias(Operation *op) { return isInOperandsMemory(op) && !op->hasAttr(assembledAttribute); }
 
@@ -64,7 +58,7 @@ static bool livesUntil(Value value, Operation *op) {
 static bool savesMemory(Operation *call, Operation *reader) {
   int64_t saved = 0;
   for (Value result : call->getResults())
-    saved += bytesOf(result);
+    saved += storedBytes(result);
   llvm::SmallDenseSet<Value> origins;
   for (Value operand : call->getOperands()) {
     Value origin = originOf(operand);
@@ -74,7 +68,7 @@ static bool savesMemory(Operation *call, Operation *reader) {
       continue;
     if (!tensorTypeOf(origin).hasStaticShape())
       return false; // which may be large
-    saved -= bytesOf(origin);
+    saved -= storedBytes(origin);
   }
   return saved > 0;
 }
@@ -100,14 +94,14 @@ static bool mayPass(Operation *op, Operation &other) {
 }
 
 namespace {
-struct DelayCalls : perpend::graph::impl::GraphDelayCallsBase<DelayCalls> {
+struct ScheduleCalls : perpend::graph::impl::GraphScheduleCallsBase<ScheduleCalls> {
   void runOnOperation() override {
     for (func::FuncOp main : entriesOf(getOperation()))
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front())))
-        delay(&op);
+        moveToReader(&op);
   }
 
-  static void delay(Operation *op) {
+  static void moveToReader(Operation *op) {
     Operation *reader = DividedKernels::isCall(op) || isAlias(op) ? firstReader(op) : nullptr;
     if (!reader || reader->hasTrait<OpTrait::IsTerminator>() || reader == op->getNextNode())
       return;
