@@ -232,19 +232,24 @@ struct SplitBatches : perpend::graph::impl::GraphSplitBatchesBase<SplitBatches> 
       return;
     const GraphSplitBatchesOptions options{nearBytes, lineBytes, launchBytes, overwrites, productsPerByte};
     DividedKernels kernels;
-    for (func::FuncOp main : entriesOf(getOperation()))
-      for (bool isFirst = true; splitChains(main.getBody().front(), kernels, isFirst, options); isFirst = false)
-        ; // parts are divided again
+    for (func::FuncOp main : entriesOf(getOperation())) {
+      Block &block = main.getBody().front();
+      // The first time also into bands; then parts are divided into parts again. A part has at most half as many
+      // indices of the first dimension as what is divided, rounded up, and a band has one; one is not divided any more.
+      bool isSplit = splitChains(block, kernels, /*hasBands=*/true, options);
+      while (isSplit)
+        isSplit = splitChains(block, kernels, /*hasBands=*/false, options);
+    }
     eraseUnused();
   }
 
-  /// False: nothing is left to divide. Parts are divided again into parts, and not into bands: only the first time.
-  static bool splitChains(Block &block, DividedKernels &kernels, bool isFirst,
+  /// False: nothing was divided.
+  static bool splitChains(Block &block, DividedKernels &kernels, bool hasBands,
                           const GraphSplitBatchesOptions &options) {
     bool isSplit = false;
     BandedKernels banded(kernels);
     for (const Chain &chain : ChainFinder(kernels).find(block))
-      for (const Group &group : planParts(chain, kernels, isFirst ? &banded : nullptr, options)) {
+      for (const Group &group : planParts(chain, kernels, hasBands ? &banded : nullptr, options)) {
         const ArrayRef<Operation *> members = ArrayRef(chain.members).slice(group.first, group.end - group.first);
         GroupSplitter splitter(members, chain.rows, kernels, banded);
         if (group.bands > 1)
