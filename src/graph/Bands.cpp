@@ -3,7 +3,6 @@
 #include "graph/Bands.h"
 
 #include "graph/Attributes.h"
-#include "graph/KernelIdentity.h"
 #include "graph/Shapes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -190,18 +189,7 @@ func::FuncOp BandedKernels::kernelFor(func::FuncOp kernel, const Parts &parts, c
       }
     }
   }
-  Block &body = copy.getBody().front();
-  copy.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
-  std::string hash = structuralHash(copy);
-  func::FuncOp &same = made[{kernel, hash}];
-  if (same) {
-    copy.erase();
-    return same;
-  }
-  copy->setAttr(structureAttribute, builder.getStringAttr(hash));
-  copy.setSymName("");
-  copy.setSymName(kernelName(copy, hash));
-  return same = copy;
+  return kernels.shared(copy);
 }
 
 void BandedKernels::runRows(Operation *copy, Operation *call, const RowRange &rows) {

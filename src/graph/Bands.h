@@ -13,7 +13,7 @@
 #include "graph/Parts.h"
 #include "graph/RowWindows.h"
 
-#include <map>
+#include <memory>
 
 namespace perpend::graph {
 
@@ -64,8 +64,7 @@ private:
                                llvm::ArrayRef<RowRange> rows);
 
   DividedKernels &kernels;
-  llvm::DenseMap<mlir::Attribute, std::unique_ptr<KernelWindows>> known;        ///< by the kernel's name
-  std::map<std::pair<mlir::Operation *, std::string>, mlir::func::FuncOp> made; ///< by the copy's structure
+  llvm::DenseMap<mlir::Attribute, std::unique_ptr<KernelWindows>> known; ///< by the kernel's name
 };
 
 /// How many rows a value has; nullopt: none, or the size is no number.

@@ -112,18 +112,12 @@ std::optional<Parts> Parts::of(func::FuncOp kernel) {
   return std::move(finder.parts);
 }
 
-func::FuncOp Parts::kernelOf(func::FuncOp kernel, int64_t rows) const {
+func::FuncOp Parts::copyOf(func::FuncOp kernel, int64_t rows) const {
   OpBuilder builder(kernel);
   IRMapping mapping;
   auto part = cast<func::FuncOp>(builder.clone(*kernel, mapping));
   for (Value value : values)
     mapping.lookup(value).setType(withRows(tensorTypeOf(value), rows));
-  Block &body = part.getBody().front();
-  part.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
-  std::string hash = structuralHash(part);
-  part->setAttr(structureAttribute, builder.getStringAttr(hash));
-  part.setSymName("");
-  part.setSymName(kernelName(part, hash));
   return part;
 }
 
@@ -200,8 +194,24 @@ bool DividedKernels::mayOverwrite(OpOperand &operand) {
 void DividedKernels::runPart(Operation *copy, Operation *call, int64_t rows) {
   func::FuncOp kernel = kernelOf(call), &part = made[{kernel, rows}];
   if (!part)
-    part = partsOf(call)->kernelOf(kernel, rows);
+    part = shared(partsOf(call)->copyOf(kernel, rows));
   cast<CallKernelOp>(copy).setKernel(part.getSymName());
   copy->removeAttr(resultAttribute);
+}
+
+func::FuncOp DividedKernels::shared(func::FuncOp copy) {
+  mlir::Builder builder(copy.getContext());
+  Block &body = copy.getBody().front();
+  copy.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
+  std::string hash = structuralHash(copy);
+  auto [known, isNew] = copies.try_emplace(hash, copy);
+  if (!isNew) {
+    copy.erase();
+    return known->second;
+  }
+  copy->setAttr(structureAttribute, builder.getStringAttr(hash));
+  copy.setSymName("");
+  copy.setSymName(kernelName(copy, hash));
+  return copy;
 }
 } // namespace perpend::graph

@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace perpend::graph {
 
@@ -27,8 +28,8 @@ struct Parts {
   static std::optional<Parts> of(mlir::func::FuncOp kernel);
 
   bool isDivided(mlir::Value value) const { return values.contains(value); }
-  /// The kernel for so many indices: a copy in front of it, with a name of its own.
-  mlir::func::FuncOp kernelOf(mlir::func::FuncOp kernel, int64_t extent) const;
+  /// A copy of the kernel, in front of it, for so many indices. See DividedKernels::shared.
+  mlir::func::FuncOp copyOf(mlir::func::FuncOp kernel, int64_t extent) const;
 };
 
 /// The kernels that operators of main run, and the parts of these, each found once.
@@ -50,10 +51,14 @@ public:
   bool mayOverwrite(mlir::OpOperand &operand);
   /// Lets a copy of `call` run the kernel for so many indices.
   void runPart(mlir::Operation *copy, mlir::Operation *call, int64_t rows);
+  /// Of a copy of a kernel whose values have other types: an equal copy that was made before, or this one with a name
+  /// of its own. Copies of different kernels may be equal.
+  mlir::func::FuncOp shared(mlir::func::FuncOp copy);
 
 private:
   llvm::MapVector<mlir::func::FuncOp, std::optional<Parts>> parts;
   llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, mlir::func::FuncOp> made;
+  llvm::StringMap<mlir::func::FuncOp> copies; ///< by structure
 };
 
 /// The type with another first extent.
