@@ -132,8 +132,14 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   if (context.optLevel >= 2 && !context.target.mainMemories.empty() && context.target.takes(target::partsDecision)) {
     const target::Memory &near = context.target.mainMemories.front();
     passes.addPass(graph::createGraphScheduleCalls());
-    passes.addPass(graph::createGraphSplitBatches(
-        {static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0, sharesPlaces(context.target)}));
+    const target::Rates rates = target::ratesOf(context.target);
+    graph::GraphSplitBatchesOptions split;
+    split.nearBytes = static_cast<int64_t>(near.bytes);
+    split.lineBytes = near.lineBytes;
+    split.overwrites = sharesPlaces(context.target);
+    if (rates.farBytes > 0)
+      split.productsPerByte = static_cast<int64_t>(rates.products / rates.farBytes);
+    passes.addPass(graph::createGraphSplitBatches(split));
   }
 }
 

@@ -29,6 +29,12 @@ static const Accelerator *find(function_ref<bool(const Accelerator &)> isWanted)
   return found == accelerators().end() ? nullptr : *found;
 }
 
+Rates ratesOf(const Machine &machine) {
+  auto [name, configuration] = StringRef(machine.name).split(',').first.split(':');
+  const Accelerator *accelerator = find([&](const Accelerator &each) { return each.name == name; });
+  return accelerator && accelerator->rates ? accelerator->rates(configuration) : Rates();
+}
+
 const Accelerator *acceleratorOf(const CodeGenerator &code) {
   return find([&](const Accelerator &each) { return each.name == code.accelerator; });
 }

@@ -26,6 +26,12 @@ inline constexpr llvm::StringLiteral nestUnit = "nests";
 /// A decision: results lie where operands did that are read no later.
 inline constexpr llvm::StringLiteral sharingDecision = "sharing";
 
+/// What a machine does at most in one cycle, all its units together. 0: not known.
+struct Rates {
+  double products = 0; ///< of matrices, each with its sum
+  double farBytes = 0; ///< to and from the memory that is not near
+};
+
 struct Accelerator {
   llvm::StringRef name;                               ///< of its targets, before the colon: "quoin:t1"
   llvm::ArrayRef<llvm::StringLiteral> configurations; ///< behind it
@@ -34,12 +40,15 @@ struct Accelerator {
   TargetInfo (*describe)(llvm::StringRef configuration);
   /// What `quoin:c8,-parts` can leave out (Machine::leftOut), those of Machine.h included.
   llvm::ArrayRef<llvm::StringLiteral> decisions = {};
+  Rates (*rates)(llvm::StringRef configuration) = nullptr;
 };
 
 /// Those of Accelerators.def, then those that were added.
 llvm::ArrayRef<const Accelerator *> accelerators();
 /// Before any other function here is called: one that only this process has. See addAccelerator of ProgramMaker.h.
 void listAccelerator(const Accelerator &accelerator);
+/// Of the accelerator that the machine is.
+Rates ratesOf(const Machine &machine);
 /// Whose programs artifacts of this code are; null: code of a processor.
 const Accelerator *acceleratorOf(const CodeGenerator &code);
 /// By the ending of a file's name; null: none.

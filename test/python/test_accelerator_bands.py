@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") 
 SAME = {"pads": [1, 1, 1, 1]}
 FIRST = [node("Conv", "x w", "f", **SAME), node("Relu", "f", "a")]
 CHAINS: dict[str, tuple[list[Any], tuple[int, ...]]] = {
-    "windows": ([node("Conv", "a v", "b", **SAME), node("Relu", "b", "c"), node("Conv", "c w", **SAME)], (1, 64, 48)),
+    "windows": ([node("Conv", "a v", "b", **SAME), node("Relu", "b", "c"), node("Conv", "c w", **SAME)], (1, 128, 48)),
     "odd rows, strides and pools": (
         [
             node("Conv", "a w", "b", pads=[2, 1, 0, 1]),

@@ -28,13 +28,19 @@ static TargetInfo describe(StringRef configuration) {
   return target;
 }
 
+/// A core adds 2048 products of matrices in a cycle.
+static Rates ratesOf(StringRef configuration) {
+  const quoin::Config config = *quoin::configNamed(("qn-" + configuration).str());
+  return {.products = 2048.0 * config.numCores(), .farBytes = double(config.ddrBytesPerCycle) * config.clusters};
+}
+
 const Accelerator &quoin() {
   static constexpr StringLiteral configurations[] = {"t1", "c1", "c8", "c32"};
   static constexpr StringLiteral decisions[] = {
 #define PERPEND_DECISION(name, member) name,
 #include "target/quoin/compile/Decisions.def"
       partsDecision, residencyDecision};
-  static const Accelerator accelerator{"quoin", configurations, ".qn", describe, decisions};
+  static const Accelerator accelerator{"quoin", configurations, ".qn", describe, decisions, ratesOf};
   return accelerator;
 }
 
