@@ -522,6 +522,7 @@ std::string Emitter::emitNests(const Step &step) {
     before.emplace_back(core->stream.state(), core->far);
   stagedNow.clear();
   const Prefetch ahead = prefetch;
+  const uint64_t idleBefore = idle[number];
   if (!pieces[number].isPart && emitRows(step, placesOf(step, {}))) // rows stay in L1
     return "";
   if (pieces[number].rolled && emitRolling(step, placesOf(step, waysOf(step, decisions).front())))
@@ -541,6 +542,7 @@ std::string Emitter::emitNests(const Step &step) {
       core->far = state.second;
     }
     prefetch = ahead;
+    idle[number] = idleBefore;
   }
   return problem;
 }
