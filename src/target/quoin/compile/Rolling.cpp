@@ -156,7 +156,7 @@ static bool addChunk(const Rolling &rolling, unsigned turn, uint64_t from, llvm:
 bool emitFirstChunk(const Rolling &rolling, Stream &stream) {
   stream.begin();
   Rolling first = rolling;
-  first.ring.slots = 1; // cores may still read another one (Emitter::keepLastChunk)
+  first.ring.slots = 1; // cores may still read another one (NestEmitter::keepLastChunk)
   return addChunk(first, stream.newTurn(), rolling.from, {}, stream);
 }
 
