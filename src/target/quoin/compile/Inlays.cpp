@@ -261,6 +261,8 @@ void Inlays::apply(size_t number, const Inlay &inlay) {
 
 /// Arenas go to these places.
 void Inlays::place(llvm::ArrayRef<int64_t> offsets) {
+  [[maybe_unused]] auto isAtLine = [](int64_t offset) { return offset % static_cast<int64_t>(lineBytes) == 0; };
+  assert(llvm::all_of(offsets, isAtLine) && "rows of what lies inside begin at lines only if arenas do");
   auto moveSpot = [&](Spot &spot, std::optional<unsigned> arena) {
     if (arena && main.arenas[*arena].spot.space == Space::LLB)
       spot.byte = static_cast<uint64_t>(offsets[*arena]) + (spot.byte - main.arenas[*arena].spot.byte);
