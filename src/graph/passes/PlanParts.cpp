@@ -12,11 +12,6 @@
 using namespace mlir;
 using namespace perpend::graph;
 
-static int64_t bytesOf(Value value) {
-  auto type = tensorTypeOf(value);
-  return type.hasStaticShape() ? type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8) : 0;
-}
-
 /// Of a kernel, in products: other elements take as long as 32 of them.
 static double productsOf(func::FuncOp kernel) {
   constexpr double productsOfElement = 32;
@@ -105,7 +100,7 @@ private:
            llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
              Value origin = originOf(operand.get());
              SmallVector<int> readers;
-             if (!chain.contains(origin) || bytesOf(origin) != bytesOf(operand.get()) || !kernels.mayOverwrite(operand))
+             if (!chain.contains(origin) || storedBytes(origin) != storedBytes(operand.get()) || !kernels.mayOverwrite(operand))
                return false;
              collectReaders(origin, readers);
              const int number = static_cast<int>(chain.numbers.lookup(op));
@@ -141,7 +136,7 @@ private:
         continue;
       for (OpOperand &operand : op->getOpOperands())
         if (!kernels.isDivided(operand))
-          wholeBytes[number] += kernels.readsSome(operand) ? 0 : bytesOf(operand.get()); // however many parts
+          wholeBytes[number] += kernels.readsSome(operand) ? 0 : storedBytes(operand.get()); // however many parts
         else if (!chain.contains(operand.get()))
           outer.insert(operand.get());
       for (Value result : op->getResults())
@@ -164,7 +159,7 @@ private:
   void addValue(Value value, int def) {
     Divided &added = values.emplace_back();
     added.value = value;
-    added.bytes = bytesOf(value);
+    added.bytes = storedBytes(value);
     added.def = def;
     collectReaders(value, added.readers);
     if (def < 0)
