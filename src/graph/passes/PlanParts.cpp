@@ -100,7 +100,8 @@ private:
            llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
              Value origin = originOf(operand.get());
              SmallVector<int> readers;
-             if (!chain.contains(origin) || storedBytes(origin) != storedBytes(operand.get()) || !kernels.mayOverwrite(operand))
+             if (!chain.contains(origin) || storedBytes(origin) != storedBytes(operand.get()) ||
+                 !kernels.mayOverwrite(operand))
                return false;
              collectReaders(origin, readers);
              const int number = static_cast<int>(chain.numbers.lookup(op));
