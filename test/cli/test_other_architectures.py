@@ -445,7 +445,8 @@ def test_rows_of_bytes_times_numbers_in_groups(tmp_path: Path, bits: int, zeros:
         else:
             assert "usdot" in dots and ("sudot" in dots) == (target == "neoverse-v2" and rows > 1)
         if "v1" in target:
-            assert re.search(r"\t\w+dot\tz", text) and not re.search(r"\t\w+dot\tv", text)
+            # udot adds the bytes of a row, for all columns at once
+            assert re.search(r"\t\w+dot\tz", text) and not re.search(r"\t(?:s|us|su)dot\tv", text)
             assert "\tstrb\t" not in text, "words of bytes are not taken apart"
         else:
             lanes = re.findall(r"\t\w+dot\tv\d+\.4s, v\d+\.16b, v\d+\.4b\[(\d)\]", text)
