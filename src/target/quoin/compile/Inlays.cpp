@@ -268,11 +268,7 @@ void Inlays::place(llvm::ArrayRef<int64_t> offsets) {
       spot.byte = static_cast<uint64_t>(offsets[*arena]) + (spot.byte - main.arenas[*arena].spot.byte);
   };
   for (Step &step : main.steps) {
-    for (auto *values : {&step.inputs, &step.outputs})
-      for (Value &value : *values)
-        moveSpot(value.spot, value.arena);
-    if (step.scratch)
-      moveSpot(*step.scratch, step.scratchArena);
+    visitSpots(step, moveSpot);
     step.near.clear();
     for (auto [arena, offset] : llvm::zip_equal(main.arenas, offsets))
       if (arena.spot.space == Space::LLB && arena.bytes && arena.first <= step.number && step.number <= arena.last)

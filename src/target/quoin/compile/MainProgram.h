@@ -61,6 +61,15 @@ struct Step {
   std::string refusal;                                   ///< why the scalar core runs it; empty: the units do
 };
 
+/// Calls `visit` with each place of a step, and with the arena that it is part of.
+template <typename Visit> void visitSpots(Step &step, Visit visit) {
+  for (auto *values : {&step.inputs, &step.outputs})
+    for (Value &value : *values)
+      visit(value.spot, value.arena);
+  if (step.scratch)
+    visit(*step.scratch, step.scratchArena);
+}
+
 /// What code of main on the scalar core needs (runtime/scalar/Main.c): data decides sizes, or what runs next.
 struct DynamicMain {
   std::vector<std::optional<Range>> outputs; ///< nullopt: of a size that a run decides

@@ -201,11 +201,7 @@ void Places::move(const std::vector<std::optional<Spot>> &spots) {
     for (unsigned arena : stretch.arenas)
       stretchOf[arena] = number;
   for (Step &step : main.steps) {
-    for (auto *values : {&step.inputs, &step.outputs})
-      for (Value &value : *values)
-        moveSpot(value.spot, value.arena);
-    if (step.scratch)
-      moveSpot(*step.scratch, step.scratchArena);
+    visitSpots(step, moveSpot);
     for (auto [input, read] : llvm::enumerate(step.inputs))
       for (auto [output, written] : llvm::enumerate(step.outputs))
         if (read.arena && written.arena && read.arena != written.arena && stretchOf[*read.arena] &&
