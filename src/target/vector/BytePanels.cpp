@@ -44,8 +44,8 @@ using namespace perpend::tile;
 
 namespace {
 
-/// Blocks of rows per call.
-constexpr int64_t mostBlocks = 26;
+/// Blocks of rows per call. Of blocks of seven rows, a prompt's chunk of 256 tokens is one call.
+constexpr int64_t mostBlocks = 37;
 
 /// Vectors of a panel's columns.
 int64_t vectorsOf(int64_t columns, const target::Machine &target) {
@@ -124,8 +124,8 @@ private:
   Values emitSums(ValueRange rowStarts, Value group);
   void emitBlock(const Part &part, Value row, int64_t rows);
   void emitPrefetch(const Part &part, Value row);
-  /// Of a buffer with so many words in a unit.
-  void emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofUnit);
+  /// Of a buffer with so many elements in a group.
+  void emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofGroup);
 
   static constexpr int64_t alignment = 64;
 
@@ -323,13 +323,17 @@ void BytePanelEmitter::emitBlock(const Part &part, Value row, int64_t rows) {
 
 /// Prefetches a share of the next part, or of what follows the last one: the next panel.
 void BytePanelEmitter::emitPrefetch(const Part &part, Value row) {
-  emitPrefetch(part, row, arguments.words, columnsOfUnit());
+  emitPrefetch(part, row, arguments.words, units * columnsOfUnit());
   if (groups.upper)
-    emitPrefetch(part, row, arguments.upper, columns());
+    emitPrefetch(part, row, arguments.upper, units * columns());
+  emitPrefetch(part, row, arguments.scales, columns());
+  if (groups.zero)
+    emitPrefetch(part, row, arguments.zeros, columns());
 }
 
-void BytePanelEmitter::emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofUnit) {
-  const int64_t inLine = target.lineBytes() / bytesOfWord, ofPart = this->part * units * ofUnit;
+void BytePanelEmitter::emitPrefetch(const Part &part, Value row, const Operand &operand, int64_t ofGroup) {
+  const int64_t bits = cast<MemRefType>(operand.buffer.getType()).getElementTypeBitWidth();
+  const int64_t inLine = 8 * target.lineBytes() / bits, ofPart = this->part * ofGroup;
   auto divideUp = [&](Value a, Value b) -> Value {
     return builder.create<arith::DivUIOp>(add(a, builder.create<arith::SubIOp>(b, constant(1))), b);
   };

@@ -374,7 +374,7 @@ func.func private @i4.bytes.zeros.scales.half.groups() attributes {
   tile.intrinsic = {like = "i4.bytes.zeros.scales.groups", stored = ["_", "_", f16, "_", "_", "_"]}}
 
 // Many rows on machines that add products in fours: all rows of a call share the unpacking.
-#rows_of_fours = ["rows <= 736", "cols <= 64", "2 <= depth", "depth <= 64"]
+#rows_of_fours = ["rows <= 1040", "cols <= 64", "2 <= depth", "depth <= 64"]
 #features_of_fours = [["avx512vl", "avx512vnni"]]
 #cycles_of_fours = "ceildiv(outer * (5 * rows + 30) * 8 * depth * ceildiv(cols, lanes), 12 * fmas)"
 #cycles_of_shared_fours = "ceildiv(shared * outer * (5 * rows + 30) * 8 * depth * ceildiv(cols, lanes), 12 * fmas)"
@@ -404,7 +404,7 @@ func.func private @fours.i4.bytes.zeros.scales.half.groups() attributes {
 
 // Many rows on machines that add products of bytes in pairs: all rows of a call share the unpacking.
 // A group of one large block is no row of groups of one word: sums of whole groups are exact.
-#rows_of_pairs = ["rows <= 736", "cols <= 64", "2 <= depth", "depth <= 64"]
+#rows_of_pairs = ["rows <= 1040", "cols <= 64", "2 <= depth", "depth <= 64"]
 #cycles_of_pairs = "ceildiv(outer * (2 * rows + 12) * 8 * depth * ceildiv(cols, lanes), 6 * fmas)"
 #cycles_of_shared_pairs = "ceildiv(shared * outer * (2 * rows + 12) * 8 * depth * ceildiv(cols, lanes), 6 * fmas)"
 func.func private @pairs.i4.bytes.groups() attributes {

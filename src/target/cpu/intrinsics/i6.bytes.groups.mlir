@@ -374,7 +374,7 @@ func.func private @i5.bytes.scales.half.groups() attributes {
   tile.intrinsic = {like = "i5.bytes.scales.groups", stored = ["_", "_", "_", f16, "_", "_"]}}
 
 // Many rows on machines that add products in fours: all rows of a call share the unpacking.
-#rows_of_fours = ["rows <= 736", "cols <= 64", "depth <= 16"]
+#rows_of_fours = ["rows <= 1040", "cols <= 64", "depth <= 16"]
 #features_of_fours = [["avx512vl", "avx512vnni"]]
 #steps_of_fours = [@i6.dot.16, @i6.dot.8, @i6.dot.4]
 func.func private @fours.i6.bytes.shared.groups() attributes {
@@ -399,7 +399,7 @@ func.func private @fours.i5.bytes.scales.half.groups() attributes {
   tile.intrinsic = {like = "fours.i5.bytes.scales.groups", stored = ["_", "_", "_", f16, "_", "_"]}}
 
 // Many rows on machines that add products in pairs: all rows of a call share the unpacking to numbers of 16 bits.
-#rows_of_pairs = ["rows <= 736", "cols <= 64", "depth <= 16"]
+#rows_of_pairs = ["rows <= 1040", "cols <= 64", "depth <= 16"]
 #features_of_pairs = [["avx2", "f16c"]]
 #steps_of_pairs = [@i6.pairs.8, @i6.pairs.4, @i6.dot.pairs.8, @i6.dot.pairs.4]
 func.func private @pairs.i6.bytes.shared.groups() attributes {

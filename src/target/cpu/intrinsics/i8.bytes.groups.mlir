@@ -253,7 +253,7 @@ func.func private @i8.bytes.scales.half.groups() attributes {
   tile.intrinsic = {like = "i8.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
 
 // Many rows on machines that add products in fours: all rows of a call share the sums of columns.
-#rows_of_fours = ["rows <= 736", "cols <= 64", "4 <= depth", "depth <= 64"]
+#rows_of_fours = ["rows <= 1040", "cols <= 64", "4 <= depth", "depth <= 64"]
 #features_of_fours = [["avx512vl", "avx512vnni"]]
 #cycles_of_fours = "ceildiv(outer * (5 * rows + 25) * 4 * depth * ceildiv(cols, lanes), 12 * fmas)"
 #cycles_of_shared_fours = "ceildiv(shared * outer * (5 * rows + 25) * 4 * depth * ceildiv(cols, lanes), 12 * fmas)"
@@ -273,7 +273,7 @@ func.func private @fours.i8.bytes.scales.half.groups() attributes {
 
 // Many rows on machines that add products in pairs: all rows of a call share the unpacking to numbers of 16 bits.
 // A group of one large block is no row of groups of one word: sums of whole groups are exact.
-#rows_of_pairs = ["rows <= 736", "cols <= 64", "4 <= depth", "depth <= 64"]
+#rows_of_pairs = ["rows <= 1040", "cols <= 64", "4 <= depth", "depth <= 64"]
 #cycles_of_pairs = "ceildiv(outer * (2 * rows + 12) * 4 * depth * ceildiv(cols, lanes), 6 * fmas)"
 #cycles_of_shared_pairs = "ceildiv(shared * outer * (2 * rows + 12) * 4 * depth * ceildiv(cols, lanes), 6 * fmas)"
 #steps_of_pairs = [@i8.pairs.8, @i8.pairs.4, @i8.dot.pairs.8, @i8.dot.pairs.4]
