@@ -198,9 +198,7 @@ def load(path: str | PathLike[str], threads: int | None = None, *, weights: str 
     weights that it may need are looked for first; then beside it, and in the folders of the variable PERPEND_WEIGHTS.
     """
     if _perpend.is_program(os.fsdecode(path)):
-        from .accelerators import AcceleratorModel
-
-        return cast(Model, AcceleratorModel(path))
+        return cast(Model, _accelerator_model(os.fsdecode(path), None))
     model = Model(os.fsdecode(path), _limit(threads), os.fsdecode(weights or ""))
     return _NestedModel(model.path, model.threads, model.weights) if '"results"' in model.descriptor else model
 
@@ -361,7 +359,7 @@ def compile(
         call of the model runs the one called main, or the first. example_inputs and dynamic_shapes are dicts then.
     target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md). For another
         architecture than this machine's, the result is a ForeignModel, which can be saved but not called
-        (docs/targets.md).
+        (docs/targets.md). For an accelerator, its simulator runs the model in this process (docs/quoin).
     dims: values or names for symbolic dimensions of a model in a file, such as {"batch": 1, "x:0": "n"}.
     operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
@@ -433,11 +431,9 @@ def in_folder(write: Callable[[str], Report], load: Callable[[str], M], ending: 
 
 
 def _loaded(module: Module, path: str, threads: int) -> Model:
-    if _perpend.is_program(path):
-        from .accelerators import AcceleratorModel
-
-        return cast(Model, AcceleratorModel(path))
     structure: Any = getattr(module, "structure", None)
+    if _perpend.is_program(path):
+        return cast(Model, _accelerator_model(path, structure))
     if refusal := refusal_of(path):
         return cast(Model, ForeignModel(path, refusal))
     if structure is None:
@@ -447,6 +443,16 @@ def _loaded(module: Module, path: str, threads: int) -> Model:
     if isinstance(structure, dict):
         return _EntriesModel(path, threads, structure)
     return CompiledModule(path, threads, structure)
+
+
+def _accelerator_model(path: str, structure: Any) -> Any:
+    if structure is None:
+        from .accelerators import AcceleratorModel
+
+        return AcceleratorModel(path)
+    from .torch.module import AcceleratorModule
+
+    return AcceleratorModule(path, structure)
 
 
 def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:

@@ -16,7 +16,8 @@ from .temporary_folders import TemporaryFolder
 _KINDS = {"f": "float", "i": "int", "u": "uint"}
 
 
-def _dtype(name: str) -> np.dtype[Any]:
+def dtype_of(name: str) -> np.dtype[Any]:
+    """NumPy's type of a type in a descriptor, such as f32 or bf16."""
     if name == "bool":
         return np.dtype(np.bool_)
     if name[1:].isdigit():
@@ -46,11 +47,11 @@ class AcceleratorModel:
         self.operators: Any = None
 
     def _bytes(self, value: Any, info: dict[str, Any]) -> bytes:
-        array = np.ascontiguousarray(value)
-        dtype, shape = _dtype(info["type"]), _shape(info)
-        if array.dtype != dtype or tuple(np.shape(value)) != shape:
+        array = np.asarray(value)
+        dtype, shape = dtype_of(info["type"]), _shape(info)
+        if array.dtype != dtype or array.shape != shape:
             raise ValueError(
-                f"input '{info['name']}': expected {dtype} {list(shape)}, got {array.dtype} {list(np.shape(value))}"
+                f"input '{info['name']}': expected {dtype} {list(shape)}, got {array.dtype} {list(array.shape)}"
             )
         return array.tobytes()
 
@@ -58,11 +59,12 @@ class AcceleratorModel:
         if len(inputs) != len(self._inputs):
             raise ValueError(f"expected {len(self._inputs)} inputs, got {len(inputs)}")
         values = [self._bytes(value, info) for value, info in zip(inputs, self._inputs, strict=True)]
-        dtypes = [_dtype(info["type"]) for info in self._outputs]
+        dtypes = [dtype_of(info["type"]) for info in self._outputs]
         wanted = [(dtype.itemsize, _shape(info)) for dtype, info in zip(dtypes, self._outputs, strict=True)]
         results = self._program.run_bytes(values, wanted)
         return tuple(
-            np.frombuffer(result, dtype).reshape(shape) for (result, shape), dtype in zip(results, dtypes, strict=True)
+            np.frombuffer(bytearray(result), dtype).reshape(shape)
+            for (result, shape), dtype in zip(results, dtypes, strict=True)
         )
 
 

@@ -353,7 +353,13 @@ class _Compiled:
         key = (text, identity, tuple(sorted(self.settings.items())))
         model = _artifacts.get(key)
         if model is None:
-            _artifacts[key] = model = compile_in_process(program, **self.settings)
+            model = compile_in_process(program, **self.settings)
+            if not isinstance(model, Model):
+                raise ValueError(
+                    f"target: torch.compile runs models on this machine, got '{self.settings.get('target')}'\n"
+                    "hint: perpend.compile(net, example_inputs=..., target=...) makes a model for another machine"
+                )
+            _artifacts[key] = model
             model.allow_threads(torch.get_num_threads)
         return model
 
