@@ -1,8 +1,9 @@
-"""Attention: products read heads where all heads of a token lie, kernels run when their results are read, and parts
-of a batch are divided again where near memory does not hold their scores."""
+"""Attention: products read heads where all heads of a token lie, kernels run when their results are read, parts of a
+batch are divided again where near memory does not hold their scores, and lines end within rows of scores."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -72,3 +73,26 @@ def test_parts_of_batches(batch: int, tmp_path: Path) -> None:
     model, x = attention(batch, 80, 6, 32)
     report = expect_attention(model, x, "quoin:t1", tmp_path)
     assert not any(line.startswith("the scalar core") for line in report)
+
+
+@pytest.mark.parametrize(("batch", "tokens", "heads", "width"), [(2, 53, 5, 32), (3, 67, 3, 32), (2, 37, 6, 64)])
+def test_cores_share_scores_of_any_rows(batch: int, tokens: int, heads: int, width: int, tmp_path: Path) -> None:
+    """Lines end within rows and within matrices."""
+    model, x = attention(batch, tokens, heads, width)
+    expect_attention(model, x, "quoin:c8,-parts", tmp_path)
+
+
+def test_cores_read_their_part_of_keys(tmp_path: Path) -> None:
+    """Each core has a range of the rows of all heads, and reads the keys of these heads alone. Tiles of the rows of
+    softmax, which lie where scores did, are whole lines: otherwise each load would wait for a store."""
+    model, x = attention(2, 197, 12, 64)
+    expect_attention(model, x, "quoin:c8", tmp_path)
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    for core in json.loads(report.read_text())["cores"]:
+        busy = {place["place"]: place["busy"] for place in core["places"]}
+        assert 0 < busy["node 'matmul'"]["LD"] < 2 * busy["node 'matmul'"]["VX"]
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], check=True, capture_output=True, text=True).stdout
+    rows = [part for part in text.split(".loc ") if part.startswith("\"node 'softmax'\"")]
+    assert len(rows) == 8 and not any("wait ST>LD" in part for part in rows)

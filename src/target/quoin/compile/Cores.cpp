@@ -103,6 +103,78 @@ std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot
   return divisions;
 }
 
+/// Iterations [begin, end) of loops, the innermost one first, that count as one.
+static void addRange(const Nest &nest, llvm::ArrayRef<unsigned> loops, int64_t begin, int64_t end,
+                     std::vector<Nest> &nests) {
+  if (begin == end)
+    return;
+  const unsigned outer = loops.back();
+  int64_t inner = 1; // iterations in one of the outer loop
+  for (unsigned loop : loops.drop_back())
+    inner *= nest.loops[loop].extent;
+  auto addWithin = [&](int64_t iteration, int64_t from, int64_t to) {
+    Nest part = nest;
+    cut(part, outer, iteration, iteration + 1);
+    addRange(part, loops.drop_back(), from, to, nests);
+  };
+  const int64_t last = end / inner;
+  int64_t first = begin / inner;
+  if (first == last && inner > 1)
+    return addWithin(first, begin % inner, end % inner);
+  if (begin % inner)
+    addWithin(first++, begin % inner, inner);
+  if (first < last)
+    cut(nests.emplace_back(nest), outer, first, last);
+  if (end % inner)
+    addWithin(last, 0, end % inner);
+}
+
+/// The loops that a nest stores along, each of which goes on where the one before ends, up to the outermost one; the
+/// outermost one comes first.
+static llvm::SmallVector<unsigned, 8> loopsOfRange(const Nest &nest) {
+  const auto &strides = nest.store.strides;
+  llvm::SmallVector<unsigned, 8> loops;
+  for (unsigned loop = 0; loop < nest.loops.size(); ++loop)
+    if (!nest.loops[loop].isReduced)
+      loops.push_back(loop);
+  llvm::sort(loops, [&](unsigned one, unsigned other) { return strides[one] > strides[other]; });
+  for (size_t number = 1; number < loops.size(); ++number)
+    if (strides[loops[number - 1]] != strides[loops[number]] * nest.loops[loops[number]].extent)
+      loops.truncate(number);
+  return loops;
+}
+
+std::vector<std::vector<Nest>> rangesOf(const Nest &nest, const Spot &place, unsigned cores) {
+  std::vector<std::vector<Nest>> best;
+  if (nest.rows) // stay whole
+    return best;
+  const llvm::SmallVector<unsigned, 8> loops = loopsOfRange(nest);
+  // The outermost loops that are enough: units compute whole iterations of the others.
+  for (size_t count = 2; count <= loops.size() && best.size() < cores; ++count) {
+    llvm::SmallVector<unsigned, 8> together(llvm::reverse(llvm::ArrayRef(loops).take_front(count)));
+    Nest joined = nest;
+    int64_t all = 1;
+    for (unsigned loop : together) {
+      all *= nest.loops[loop].extent;
+      joined.loops[loop].extent = 1;
+      if (loop != together.front())
+        joined.store.strides[loop] = 0;
+    }
+    joined.loops[together.front()].extent = all;
+    const int64_t step = iterationsOfLines(joined, together.front(), place);
+    if (step == 0)
+      continue;
+    const auto length = static_cast<int64_t>(
+        llvm::alignTo(llvm::divideCeil(static_cast<uint64_t>(all), cores), static_cast<uint64_t>(step)));
+    std::vector<std::vector<Nest>> parts;
+    for (int64_t begin = 0; begin < all; begin += length)
+      addRange(nest, together, begin, std::min(begin + length, all), parts.emplace_back());
+    if (parts.size() > best.size())
+      best = std::move(parts);
+  }
+  return best;
+}
+
 /// Of iterations that write within bytes of their own, which lie one behind the other: how many write a line or more.
 /// Iterations of loops around them write behind all of these. 0: they do otherwise.
 static int64_t iterationsOfLine(const Nest &nest, unsigned loop) {

@@ -18,6 +18,11 @@ std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot
 /// no loop has such iterations.
 std::optional<std::array<std::vector<Nest>, 2>> divisionInTurns(const Nest &nest, unsigned cores);
 
+/// For loops that write one range together, where lines end within iterations of the outer ones, as they do in a stack
+/// of matrices with rows of any length: parts of the range, as even as possible, each of which is some nests. No two
+/// parts write to the same line. At most one part: no loops do that.
+std::vector<std::vector<Nest>> rangesOf(const Nest &nest, const Spot &place, unsigned cores);
+
 /// Iterations of a loop between which lines of the result end; 0: the loop is no one to divide.
 int64_t iterationsOfLines(const Nest &nest, unsigned loop, const Spot &place);
 

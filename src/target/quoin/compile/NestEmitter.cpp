@@ -222,36 +222,79 @@ void NestEmitter::endSections(ArrayRef<Core *> working) {
   }
 }
 
-/// Cores that would write to the same lines do that one after the other, where fewer cores would take longer.
+std::optional<uint64_t> NestEmitter::cyclesOf(ArrayRef<std::vector<Nest>> parts, ArrayRef<Spot> places) {
+  Stream &stream = cores.front()->stream;
+  const auto sharers = static_cast<unsigned>(parts.size());
+  uint64_t most = 0;
+  for (const std::vector<Nest> &part : parts) {
+    uint64_t cycles = 0;
+    for (const Nest &nest : part) {
+      if (!emitPart(nest, places, stream, sharers).empty())
+        return std::nullopt;
+      cycles += estimatedCycles(stream.current(), program.config, sharers);
+    }
+    most = std::max(most, cycles);
+  }
+  return most;
+}
+
+/// Where no division is for most of the cores, each gets a part of the range that is written, or those that write to
+/// the same lines do that one after the other, if that takes less time.
 std::string NestEmitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
   const Nest simple = simplified(nest);
   const Division division = divide(simple, places);
-  auto turns = decisions.cores && 2 * division.parts.size() <= cores.size()
-                   ? divisionInTurns(simple, static_cast<unsigned>(cores.size()))
-                   : std::nullopt;
-  uint64_t cycles = 0;
+  const auto count = static_cast<unsigned>(cores.size());
+  if (!decisions.cores || 2 * division.parts.size() > count)
+    return emitDivision(division);
+  const auto turns = divisionInTurns(simple, count);
   std::array<Division, 2> both;
-  for (unsigned turn = 0; turns && turn < both.size(); ++turn) {
+  uint64_t inTurns = 0;
+  bool areTurns = turns.has_value();
+  for (unsigned turn = 0; areTurns && turn < both.size(); ++turn) {
     constexpr uint64_t meeting = 100;
     both[turn] = divisionOf((*turns)[turn], places, false);
-    const auto sharers = static_cast<unsigned>(both[turn].parts.size());
-    Stream &stream = cores.front()->stream;
-    if (!emitPart(both[turn].parts.front(), both[turn].places, stream, sharers).empty()) {
-      turns.reset();
-      break;
-    }
-    both[turn].cycles = estimatedCycles(stream.current(), program.config, sharers);
-    cycles += both[turn].cycles + meeting;
+    std::vector<std::vector<Nest>> parts;
+    for (const Nest &part : both[turn].parts)
+      parts.push_back({part});
+    const std::optional<uint64_t> cycles = cyclesOf(parts, places);
+    areTurns = cycles.has_value();
+    both[turn].cycles = cycles.value_or(0);
+    inTurns += both[turn].cycles + meeting;
   }
-  auto canBeEmitted = [&](const Division &turn) {
-    Stream &stream = cores.front()->stream;
-    const auto sharers = static_cast<unsigned>(turn.parts.size());
-    return all_of(turn.parts, [&](const Nest &part) { return emitPart(part, turn.places, stream, sharers).empty(); });
-  };
-  if (!turns || cycles >= division.cycles || !all_of(both, canBeEmitted))
+  uint64_t least = areTurns ? std::min(inTurns, division.cycles) : division.cycles;
+  const std::vector<std::vector<Nest>> ranges = rangesOf(simple, places[simple.store.buffer], count);
+  const std::optional<uint64_t> inRanges = ranges.size() > 1 ? cyclesOf(ranges, places) : std::nullopt;
+  if (inRanges && *inRanges < least)
+    return emitRanges(ranges, places);
+  if (!areTurns || inTurns >= division.cycles)
     return emitDivision(division);
   std::string problem = emitDivision(both[0]);
   return problem.empty() ? emitDivision(both[1]) : problem;
+}
+
+std::string NestEmitter::emitRanges(ArrayRef<std::vector<Nest>> parts, ArrayRef<Spot> places) {
+  stagedNow.clear();
+  const std::vector<Core *> all = workersOf(parts.size());
+  const auto sharers = static_cast<unsigned>(parts.size());
+  bool isDone = false;
+  for (size_t turn = 0; !isDone; ++turn) {
+    std::vector<Core *> working;
+    uint64_t cycles = 0;
+    isDone = true;
+    for (auto [part, core] : zip_equal(parts, all)) {
+      isDone &= turn + 1 >= part.size();
+      if (turn >= part.size())
+        continue;
+      std::string problem = emitPart(part[turn], places, core->stream, sharers);
+      if (!problem.empty())
+        return part[turn].name + ": " + problem;
+      cycles = std::max(cycles, estimatedCycles(core->stream.current(), program.config, sharers));
+      working.push_back(core);
+    }
+    addCopies(working, cycles);
+    endSections(working);
+  }
+  return "";
 }
 
 std::string NestEmitter::emitDivision(const Division &division) {

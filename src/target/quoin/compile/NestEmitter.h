@@ -82,6 +82,9 @@ private:
   Division divide(const Nest &nest, llvm::ArrayRef<Spot> places);
   Division divide(const Nest &nest, llvm::ArrayRef<Spot> places, size_t count);
   std::string emitDivision(const Division &division);
+  /// Of the longest of some parts, one for each core, each of which is some nests. nullopt: units do not compute all.
+  std::optional<uint64_t> cyclesOf(llvm::ArrayRef<std::vector<Nest>> parts, llvm::ArrayRef<Spot> places);
+  std::string emitRanges(llvm::ArrayRef<std::vector<Nest>> parts, llvm::ArrayRef<Spot> places);
   bool isCopyLong(uint64_t cycles) const;
   bool isCopyingWorth(const Division &all, const Division &others) const;
   Division divisionOf(const std::vector<Nest> &parts, llvm::ArrayRef<Spot> places, bool isStaged);

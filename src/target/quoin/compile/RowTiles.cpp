@@ -12,6 +12,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
+#include <numeric>
 
 namespace perpend::quoin {
 namespace {
@@ -42,6 +43,7 @@ private:
   void setExtents(Instruction &instruction, const Tile &shape) const;
   bool findRoom(Tile &tile, bool isHandedOver, bool isShared = false);
   bool findRoomOf(const RowValue &value, Tile &tile);
+  int64_t rowsOfLines() const;
   std::optional<Operand> farOperand(const ElementAccess &access, DType type);
   bool add(Instruction instruction);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
@@ -314,6 +316,18 @@ bool RowTiles::emitTiling(int64_t rows) {
   return rest == 0 || emitRows(count - rest, rest, rest);
 }
 
+/// Rows after which all that is stored ends in whole lines, if it begins at one.
+int64_t RowTiles::rowsOfLines() const {
+  constexpr uint64_t lineBytes = 64;
+  uint64_t rows = 1;
+  for (const RowStore &stored : values.stores) {
+    const auto row =
+        static_cast<uint64_t>(std::abs(stored.access.strides[lastRow()])) * sizeOf(values.values[stored.value].type);
+    rows = std::lcm(rows, lineBytes / std::gcd(row, lineBytes));
+  }
+  return static_cast<int64_t>(rows);
+}
+
 std::string RowTiles::emit() {
   if (!values.problem.empty())
     return values.problem;
@@ -323,18 +337,24 @@ std::string RowTiles::emit() {
   uint64_t least = 0;
   unsigned worse = 0;
   constexpr unsigned mostWorse = 4;
-  for (int64_t parts = (count + mostRows - 1) / mostRows, last = 0; worse < mostWorse;
-       parts += std::max<int64_t>(1, parts / 4)) {
+  const int64_t inLines = rowsOfLines();
+  llvm::SmallVector<int64_t, 2> last;
+  for (int64_t parts = (count + mostRows - 1) / mostRows; worse < mostWorse; parts += std::max<int64_t>(1, parts / 4)) {
     const int64_t rows = (count + parts - 1) / parts;
-    if (rows != last && emitTiling(rows)) {
+    llvm::SmallVector<int64_t, 2> tried{rows};
+    if (const int64_t whole = rows / inLines * inLines; whole && whole != rows)
+      tried.push_back(whole);
+    for (int64_t each : tried) {
+      if (llvm::is_contained(last, each) || !emitTiling(each))
+        continue;
       const uint64_t cycles = estimatedCycles(stream.current(), config, sharers);
       worse = best && cycles >= least ? worse + 1 : 0;
       if (!best || cycles < least) {
-        best = rows;
+        best = each;
         least = cycles;
       }
     }
-    last = rows;
+    last = tried;
     if (rows == 1)
       break;
   }
