@@ -173,8 +173,47 @@ def test_first_chunk_comes_beside_the_last_one_of_another_product(tmp_path: Path
     np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=4e-3, atol=4e-3)
     subprocess.run([BUILD / "bin" / "quoin-verify", path], check=True, capture_output=True, timeout=120)
     text = subprocess.run([BUILD / "bin" / "quoin-dis", path], check=True, capture_output=True, timeout=120).stdout
-    last_product = text.decode().split(".core 1")[0].split("linear_2")[1]
-    assert last_product.index("sd.2d") < last_product.index("bar 0")
+    product, last_product = text.decode().split(".core 1")[0].split("node 'linear_")[1:3]
+    assert last_product.index("bar 0") < last_product.index("sd.2d")
+    assert not product[product.rindex("sd.2d") :].count("}") and product[product.rindex("sd.2d") :].count("bar 1")
+
+
+class Normalised(torch.nn.Module):  # type: ignore[misc]
+    """Products of one size or different ones, some behind a normalisation."""
+
+    def __init__(self, channels: int, wide: int, count: int) -> None:
+        super().__init__()
+        extents = [channels, *([wide] * (count - 1)), channels]
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in itertools.pairwise(extents))
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(extent) for extent in extents[:-1])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for number, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
+            x = torch.relu(layer(norm(x) if number % 3 != 2 else x))
+        return x
+
+
+@pytest.mark.parametrize(
+    ("rows", "channels", "wide", "count"), [(788, 768, 768, 4), (1024, 768, 3072, 2), (700, 1536, 1024, 3)]
+)
+def test_several_chunks_come_before_the_product(
+    rows: int, channels: int, wide: int, count: int, tmp_path: Path
+) -> None:
+    """Beside the normalisation or the product in front of it."""
+    torch.manual_seed(0)
+    net, x = Normalised(channels, wide, count).half(), torch.randn(rows, channels).half()
+    path = tmp_path / "program.qn"
+    perpend.import_model(net, example_inputs=(x,)).compile(str(path), {"target": "quoin:c8,-parts"})
+    (got,) = perpend.load(str(path))(x.numpy())  # a race ends the run
+    with torch.no_grad():
+        wanted = net.float()(x.float()).numpy()
+    np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=1e-2, atol=1e-2)
+    run = subprocess.run([BUILD / "bin" / "quoin-verify", path], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "verified\n", run.stderr
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], check=True, capture_output=True, timeout=120).stdout
+    places = text.decode().split(".core 1")[0].split(".loc ")
+    assert any("sd.2d" in place for place in places if place.startswith("\"node 'layer_norm"))
+    assert sum("bar 1, 255" in place for place in places) == count
 
 
 @pytest.mark.parametrize(("is_added", "transposed"), [(True, False), (False, True)])

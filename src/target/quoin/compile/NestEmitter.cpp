@@ -17,7 +17,8 @@ namespace perpend::quoin {
 NestEmitter::NestEmitter(Program &program, ArrayRef<Piece> pieces, const Range &weights, const Decisions &decisions,
                          Trial trial)
     : program(program), pieces(pieces), decisions(decisions), choices(std::move(trial.choices)),
-      expectedIdle(std::move(trial.idle)), idle(pieces.size()), prefetch(pieces, weights, program.config, decisions) {
+      expectedIdle(std::move(trial.idle)), idle(pieces.size()), expectedChunks(std::move(trial.chunks)),
+      chunks(pieces.size()), prefetch(pieces, weights, program.config, decisions) {
   for (unsigned core = 0; core < program.config.coresPerCluster; ++core) // all that see the same DDR
     cores.push_back(std::make_unique<Core>(program));
 }
@@ -25,6 +26,7 @@ NestEmitter::NestEmitter(Program &program, ArrayRef<Piece> pieces, const Range &
 void NestEmitter::begin(size_t piece, Step &step) {
   number = piece;
   prefetch.begin(number, step);
+  placeNextChunks();
 }
 
 void NestEmitter::setLocation(StringRef text) {
@@ -39,7 +41,7 @@ void NestEmitter::addAlone(Instruction instruction) {
 }
 
 NestEmitter::State NestEmitter::state() const {
-  State state{{}, prefetch, idle[number]};
+  State state{{}, prefetch, idle[number], nextChunks};
   for (const std::unique_ptr<Core> &core : cores)
     state.cores.emplace_back(core->stream.state(), core->far);
   return state;
@@ -52,6 +54,7 @@ void NestEmitter::restore(const State &state) {
   }
   prefetch = state.prefetch;
   idle[number] = state.idle;
+  nextChunks = state.nextChunks;
 }
 
 unsigned NestEmitter::finish() {
@@ -111,7 +114,8 @@ std::string NestEmitter::emitPart(const Nest &part, ArrayRef<Spot> places, Strea
 /// Whether the first core had better only copy what the next step lacks, and the others compute what takes so long.
 bool NestEmitter::isCopyLong(uint64_t cycles) const {
   return cores.size() > 1 && decisions.cores && decisions.ahead &&
-         prefetch.missingBytes(number) / program.config.ddrBytesPerCycle > cycles / (cores.size() - 1);
+         prefetch.missingBytes(number) / program.config.ddrBytesPerCycle + (nextChunks ? nextChunks->saved : 0) >
+             cycles / (cores.size() - 1);
 }
 
 /// Whether it saves more time than it takes that the first core only copies: if it has less idle time until some step
@@ -196,11 +200,19 @@ void NestEmitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
 void NestEmitter::copyAhead(std::vector<Core *> &working, uint64_t cycles) {
   idle[number] += cycles;
   Core &copying = *cores.front();
-  uint64_t bytes = cycles * program.config.ddrBytesPerCycle;
+  uint64_t moved = 0; // bytes of DDR
   for (const Core *core : working)
     for (const FarRange &range : core->stream.farRanges())
-      if (range.space == Space::DDR)
-        bytes -= std::min(bytes, range.end - range.begin);
+      moved += range.space == Space::DDR ? range.end - range.begin : 0;
+  if (nextChunks && nextChunks->copied == 0) {
+    if (!is_contained(working, &copying)) {
+      copying.stream.begin();
+      working.insert(working.begin(), &copying);
+    }
+    addNextChunks(cycles, copying.stream);
+    moved += static_cast<uint64_t>(nextChunks->copied) * nextChunks->rolling.ring.chunkBytes;
+  }
+  const uint64_t all = cycles * program.config.ddrBytesPerCycle, bytes = all - std::min(all, moved);
   const std::vector<Copy> copies = prefetch.next(number, stagedNow, bytes);
   if (!is_contained(working, &copying) && !copies.empty()) {
     copying.stream.begin();
@@ -339,123 +351,6 @@ bool NestEmitter::emitRows(const Step &step, ArrayRef<Spot> places) {
     break;
   }
   return true;
-}
-
-/// The chunks with which a part, the largest one, and the copies take the least time, if that is less than `least`.
-std::optional<Rolling> NestEmitter::rollingOf(const EvenParts &division, ArrayRef<Spot> places, unsigned input,
-                                              uint64_t &least) {
-  std::optional<Rolling> best;
-  const Nest &part = division.parts.front();
-  const auto workers = static_cast<unsigned>(division.parts.size());
-  bool isFound = false;
-  for (uint64_t bytes = program.config.llbBytes / mostRingShare; !isFound && bytes >= program.config.llbBytes / 128;
-       bytes /= 2) {
-    NearMemory near = prefetch.near(number), other = near;
-    other.take(lastRing); // other cores may still read that
-    std::optional<uint64_t> to = other.highest(bytes);
-    if (!to)
-      to = near.highest(bytes);
-    if (!to)
-      continue;
-    for (Rolling &each : rollingsOf(part, places, input, bytes)) {
-      each.ring.byte = *to;
-      each.ring.cores = 1; // any mask takes as long
-      if (division.rest > 0) {
-        const std::optional<OddRows> odd = oddRowsOf(division, each, 0);
-        if (!odd)
-          continue;
-        each.ring.odd = *odd;
-      }
-      Stream &stream = cores.back()->stream;
-      if (!emitMatrixNest(part, places, program.config, stream, workers, choices, each.ring).empty())
-        continue;
-      isFound = true;
-      constexpr uint64_t meeting = 100;
-      const uint64_t copy = each.copyCycles(program.config), count = static_cast<uint64_t>(each.chunks());
-      const uint64_t cycles = estimatedCycles(stream.current(), program.config, workers) + count * meeting;
-      const uint64_t all = std::max(cycles, copy * count) + copy;
-      if (all < least) {
-        best = each;
-        least = all;
-      }
-    }
-  }
-  return best;
-}
-
-bool NestEmitter::emitRolling(const Step &step, ArrayRef<Spot> places) {
-  stagedNow.clear();
-  const unsigned input = *pieces[number].rolled;
-  const Nest nest = simplified(waysOf(step, decisions).front().front());
-  auto baseOf = [&](const Nest &part) {
-    auto load =
-        find_if(part.nodes, [&](const Node &node) { return node.kind == Node::Load && node.access.buffer == input; });
-    return load->access.base;
-  };
-  const auto workers = static_cast<unsigned>(cores.size() - 1);
-  const std::vector<std::vector<Nest>> divisions = divisionsOf(nest, places, workers);
-  auto keepsColumns = [&](const std::vector<Nest> &parts) {
-    return parts.size() > 1 && all_of(parts, [&](const Nest &part) { return baseOf(part) == baseOf(nest); });
-  };
-  const auto parts = find_if(divisions, keepsColumns);
-  if (parts == divisions.end())
-    return false;
-  EvenParts division;
-  division.parts = *parts;
-  uint64_t least = std::numeric_limits<uint64_t>::max();
-  std::optional<Rolling> rolling = rollingOf(division, places, input, least);
-  if (std::optional<EvenParts> even = evenPartsOf(nest, places, input, workers))
-    if (std::optional<Rolling> better = rollingOf(*even, places, input, least)) {
-      rolling = better;
-      division = *even;
-    }
-  return rolling && emitChunks(division, places, *rolling);
-}
-
-bool NestEmitter::emitChunks(const EvenParts &division, ArrayRef<Spot> places, Rolling rolling) {
-  const std::vector<Nest> &parts = division.parts;
-  Core &copying = *cores.front();
-  std::vector<Core *> working = workersOf(parts.size());
-  rolling.ring.cores = 1;
-  for (auto [index, core] : enumerate(cores))
-    if (is_contained(working, core.get()))
-      rolling.ring.cores |= 1u << index;
-  lastRing = {rolling.ring.byte, rolling.ring.chunkBytes * rolling.ring.slots};
-  stagedNow.push_back(lastRing);
-  if (!emitOtherChunks(rolling, copying.stream))
-    return false;
-  const auto sharers = static_cast<unsigned>(parts.size());
-  uint64_t cycles = 0;
-  for (auto [index, core] : enumerate(working)) {
-    rolling.ring.odd = division.rest ? *oddRowsOf(division, rolling, index) : OddRows();
-    if (!emitMatrixNest(parts[index], places, program.config, core->stream, sharers, choices, rolling.ring).empty())
-      return false;
-    cycles = std::max(cycles, estimatedCycles(core->stream.current(), program.config, sharers));
-  }
-  if (!emitFirstChunk(rolling, copying.stream))
-    return false;
-  endSections(&copying);
-  emitOtherChunks(rolling, copying.stream);
-  working.insert(working.begin(), &copying);
-  const uint64_t copied = rolling.copyCycles(program.config) * static_cast<uint64_t>(rolling.chunks());
-  copyAhead(working, cycles - std::min(cycles, copied));
-  endSections(working);
-  keepLastChunk(rolling);
-  return true;
-}
-
-/// Of a ring, cores still read the last chunk when they have met for the last time: the first core may write the
-/// others.
-void NestEmitter::keepLastChunk(const Rolling &rolling) {
-  const Ring &ring = rolling.ring;
-  const uint64_t slot = static_cast<uint64_t>(rolling.chunks() - 1) % ring.slots;
-  const uint64_t begin = ring.byte + slot * ring.chunkBytes, end = ring.byte + ring.slots * ring.chunkBytes;
-  for (const std::unique_ptr<Core> &core : cores)
-    for (FarRange &range : core->far)
-      if (range.space == Space::LLB && !range.isWritten && range.begin >= ring.byte && range.end <= end) {
-        range.begin = std::max(range.begin, begin);
-        range.end = std::max(range.begin, std::min(range.end, begin + ring.chunkBytes));
-      }
 }
 
 } // namespace perpend::quoin

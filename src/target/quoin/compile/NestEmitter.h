@@ -28,10 +28,19 @@ struct Core {
   std::vector<FarRange> far; ///< that it has used since the cores met
 };
 
+/// How a product whose constant comes in chunks is emitted.
+struct Chunks {
+  Rolling rolling;
+  bool isEven = false; ///< it is divided as evenPartsOf says
+  uint64_t saved = 0;  ///< cycles, if what the ring holds is there from the beginning
+  int64_t copied = 0;  ///< chunks that are there
+};
+
 /// What a first emission finds for a second one.
 struct Trial {
   Choices choices;
-  std::vector<uint64_t> idle; ///< of each piece: cycles that the first core has for copies
+  std::vector<uint64_t> idle;                     ///< of each piece: cycles that the first core has for copies
+  std::vector<std::optional<Chunks>> chunks = {}; ///< of each piece
 };
 
 class NestEmitter {
@@ -62,13 +71,14 @@ public:
     std::vector<std::pair<Stream::State, std::vector<FarRange>>> cores;
     Prefetch prefetch;
     uint64_t idle = 0;
+    std::optional<Chunks> nextChunks = {};
   };
   State state() const;
   void restore(const State &state);
 
   /// Ends the program of each core. Returns how many sections have units that wait for one another.
   unsigned finish();
-  Trial trial() { return {std::move(choices), std::move(idle)}; }
+  Trial trial() { return {std::move(choices), std::move(idle), std::move(chunks)}; }
 
 private:
   std::string emitPart(const Nest &part, llvm::ArrayRef<Spot> places, Stream &stream, unsigned sharers);
@@ -94,10 +104,13 @@ private:
   std::vector<Core *> workersOf(size_t parts);
   void addCopies(std::vector<Core *> &working, uint64_t cycles);
   void endSections(llvm::ArrayRef<Core *> working);
-  bool emitChunks(const EvenParts &division, llvm::ArrayRef<Spot> places, Rolling rolling);
+  bool emitChunks(const EvenParts &division, llvm::ArrayRef<Spot> places, const Chunks &all);
+  void placeNextChunks();
+  void addNextChunks(uint64_t cycles, Stream &stream);
   void keepLastChunk(const Rolling &rolling);
-  std::optional<Rolling> rollingOf(const EvenParts &division, llvm::ArrayRef<Spot> places, unsigned input,
-                                   uint64_t &least);
+  NearMemory idleNear() const;
+  std::optional<Chunks> chunksOf(const EvenParts &division, llvm::ArrayRef<Spot> places, unsigned input,
+                                 uint64_t &least);
   void copyAhead(std::vector<Core *> &working, uint64_t cycles);
   /// No core goes on before all have done what they have been given.
   void meet();
@@ -108,10 +121,11 @@ private:
   Choices choices;
   std::vector<uint64_t> expectedIdle; ///< of each piece: what another emission found
   std::vector<uint64_t> idle;         ///< of each piece: cycles that the first core has for copies
+  std::vector<std::optional<Chunks>> expectedChunks, chunks; ///< of each piece: the same
+  std::optional<Chunks> nowChunks, nextChunks; ///< of this piece and the next one, if their rings have places by now
   Prefetch prefetch;
   size_t number = 0;                        ///< of the piece
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
-  Range lastRing;                           ///< of LLB, of the last step whose constant came in chunks
   std::vector<Range> stagedNow;             ///< of LLB, by the nest that is emitted
 };
 

@@ -44,6 +44,14 @@ std::optional<uint64_t> Prefetch::takeLocal(size_t number, unsigned buffer, uint
   return place;
 }
 
+std::optional<uint64_t> Prefetch::takeForNext(size_t number, uint64_t bytes) {
+  const std::optional<uint64_t> place = nearUntil(number, number + 1, {}).highest(bytes);
+  for (size_t step : {number, number + 1})
+    if (place)
+      taken[step].push_back({*place, bytes});
+  return place;
+}
+
 /// The lowest places beside the values of the step: of what the best list of nests keeps.
 void Prefetch::placeLocals(const Step &step, const Decisions &decisions) {
   const size_t number = taken.size();

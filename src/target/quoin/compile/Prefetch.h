@@ -35,6 +35,8 @@ public:
   /// Where in LLB the step has a buffer that its kernel keeps between its nests, counted from 0; nullopt: there is no
   /// space. Those that the best list of nests keeps have had places from the beginning.
   std::optional<uint64_t> takeLocal(size_t number, unsigned buffer, uint64_t bytes);
+  /// A place that is free until the step behind this one has ended, and is taken then. nullopt: there is none.
+  std::optional<uint64_t> takeForNext(size_t number, uint64_t bytes);
   /// Whether nests have something in a buffer.
   static bool isUsed(llvm::ArrayRef<Nest> nests, unsigned buffer);
   /// What the step behind this one lacks.

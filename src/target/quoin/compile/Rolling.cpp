@@ -51,6 +51,10 @@ uint64_t Rolling::copyCycles(const Config &config) const {
 
 std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, uint64_t ringBytes) {
   constexpr int64_t fewestColumns = 64, mostColumns = 512, step = 16;
+  constexpr uint64_t mostSlots = 4; // while cores load their rows, so many chunks come
+  auto slotsOf = [&](uint64_t bytes) {
+    return static_cast<unsigned>(std::clamp<uint64_t>(ringBytes / bytes, 2, mostSlots));
+  };
   constexpr uint64_t leastBytes = 1 << 15, mostRows = 4095, mostPitch = (1 << 21) * 4;
   std::vector<Rolling> rollings;
   const std::optional<Loops> loops = loopsOf(nest, input);
@@ -81,7 +85,7 @@ std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, u
       each.sums = sums;
       each.columns = allColumns / columns;
       const uint64_t bytes = each.row * each.rows;
-      each.ring = {input, 0, bytes, 2, columns, sum, 0};
+      each.ring = {input, 0, bytes, slotsOf(bytes), columns, sum, 0};
       const bool hasLines = each.from % lineBytes == 0 && each.row % lineBytes == 0 && each.pitch % lineBytes == 0 &&
                             each.sumBytes % lineBytes == 0 && each.columnsBytes % lineBytes == 0;
       if (hasLines && bytes * each.ring.slots <= ringBytes && each.rows <= mostRows && each.pitch < mostPitch &&
@@ -153,38 +157,59 @@ static bool addChunk(const Rolling &rolling, unsigned turn, uint64_t from, llvm:
   return true;
 }
 
-bool emitFirstChunk(const Rolling &rolling, Stream &stream) {
-  stream.begin();
-  Rolling first = rolling;
-  first.ring.slots = 1; // cores may still read another one (NestEmitter::keepLastChunk)
-  return addChunk(first, stream.newTurn(), rolling.from, {}, stream);
+static uint64_t fromOf(const Rolling &rolling, int64_t chunk) {
+  return rolling.from + static_cast<uint64_t>(chunk / rolling.sums) * rolling.columnsBytes +
+         static_cast<uint64_t>(chunk % rolling.sums) * rolling.sumBytes;
 }
 
-bool emitOtherChunks(const Rolling &rolling, Stream &stream) {
+void addEarlyChunk(const Rolling &rolling, int64_t chunk, Stream &stream) {
+  const uint64_t to = rolling.ring.byte + static_cast<uint64_t>(chunk) * rolling.ring.chunkBytes;
+  stream.addRows(fromOf(rolling, chunk), to, rolling.row, rolling.rows, rolling.pitch);
+}
+
+/// When cores meet for chunk n, that has been copied, and chunk n - 1 has been read: what comes next gets its slot. The
+/// other slots are free from the beginning.
+bool emitOtherChunks(const Rolling &rolling, int64_t first, Stream &stream, llvm::function_ref<void()> addBehind) {
   stream.begin();
   const unsigned turn = stream.newTurn();
-  stream.beginTurn(turn); // of the first chunk
-  stream.endTurn(turn);
-  if (rolling.sums > 1) {
-    stream.openLoop(static_cast<uint64_t>(rolling.sums - 1));
-    stream.addMeeting(rolling.ring.cores);
-    if (!addChunk(rolling, turn, rolling.from + rolling.sumBytes, {{0, static_cast<int64_t>(rolling.sumBytes)}},
-                  stream))
+  auto add = [&](int64_t chunk, llvm::ArrayRef<Advance> advances) {
+    const bool isDone = addChunk(rolling, turn, fromOf(rolling, chunk), advances, stream);
+    stream.addNoteOfLoads();
+    return isDone;
+  };
+  auto addAtMeeting = [&](int64_t chunk, llvm::ArrayRef<Advance> advances) {
+    stream.addMeetingOfNote(rolling.ring.cores);
+    return add(chunk, advances);
+  };
+  for (int64_t chunk = 0; chunk < first; ++chunk) {
+    stream.beginTurn(turn);
+    stream.endTurn(turn);
+    stream.addNoteOfLoads();
+  }
+  const int64_t slots = std::min<int64_t>(rolling.ring.slots, rolling.chunks());
+  for (int64_t chunk = first; chunk < slots; ++chunk)
+    if (!add(chunk, {}))
+      return false;
+  stream.addMeetingOfNote(rolling.ring.cores);
+  const Advance sum{0, static_cast<int64_t>(rolling.sumBytes)};
+  const int64_t rest = std::min((rolling.sums - slots % rolling.sums) % rolling.sums, rolling.chunks() - slots);
+  if (rest > 0) { // chunks of the same columns
+    stream.openLoop(static_cast<uint64_t>(rest));
+    if (!addAtMeeting(slots, {sum}))
       return false;
     stream.closeLoop();
   }
-  if (rolling.columns > 1) {
-    stream.openLoop(static_cast<uint64_t>(rolling.columns - 1));
+  if (const int64_t columns = (rolling.chunks() - slots - rest) / rolling.sums; columns > 0) {
+    stream.openLoop(static_cast<uint64_t>(columns));
     stream.openLoop(static_cast<uint64_t>(rolling.sums));
-    stream.addMeeting(rolling.ring.cores);
-    if (!addChunk(rolling, turn, rolling.from + rolling.columnsBytes,
-                  {{0, static_cast<int64_t>(rolling.columnsBytes)}, {1, static_cast<int64_t>(rolling.sumBytes)}},
-                  stream))
+    if (!addAtMeeting(slots + rest, {{0, static_cast<int64_t>(rolling.columnsBytes)}, {1, sum.bytes}}))
       return false;
     stream.closeLoop();
     stream.closeLoop();
   }
-  stream.addMeeting(rolling.ring.cores);
+  addBehind();
+  for (int64_t chunk = 1; chunk < slots; ++chunk)
+    stream.addMeetingOfNote(rolling.ring.cores);
   return stream.countsTurns();
 }
 

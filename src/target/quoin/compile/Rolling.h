@@ -27,7 +27,7 @@ struct Rolling {
   int64_t chunks() const { return sums * columns; }
 };
 
-/// Ways to cut the constant into chunks of which a ring of so many bytes holds two.
+/// Ways to cut the constant into chunks of which a ring of so many bytes holds at least two.
 std::vector<Rolling> rollingsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned input, uint64_t ringBytes);
 
 /// Whether a simplified nest is a product of two matrices, the right one of which is an input that lies in rows, that
@@ -46,9 +46,11 @@ std::optional<EvenParts> evenPartsOf(const Nest &nest, llvm::ArrayRef<Spot> plac
 /// What the core of a part has of the rows behind all parts, if chunks are these. nullopt: lines have columns of two.
 std::optional<OddRows> oddRowsOf(const EvenParts &even, const Rolling &rolling, size_t part);
 
-/// Fills the section of the first core with the copy of the first chunk, or with those of all others and the meetings.
-bool emitFirstChunk(const Rolling &rolling, Stream &stream);
-bool emitOtherChunks(const Rolling &rolling, Stream &stream);
+/// Copies a chunk, which has a slot of its own, in a section of the first core.
+void addEarlyChunk(const Rolling &rolling, int64_t chunk, Stream &stream);
+/// Fills the section of the first core with the copies of all chunks from one on, and the meetings. addBehind: adds
+/// what comes behind the copies; cores still meet then.
+bool emitOtherChunks(const Rolling &rolling, int64_t first, Stream &stream, llvm::function_ref<void()> addBehind);
 
 } // namespace perpend::quoin
 

@@ -31,7 +31,7 @@ struct Touch {
 };
 
 struct Item {
-  enum Kind : uint8_t { Compute, OpenLoop, CloseLoop, BeginTurn, EndTurn, Meet } kind = Compute;
+  enum Kind : uint8_t { Compute, OpenLoop, CloseLoop, BeginTurn, EndTurn, Loaded, Meet } kind = Compute;
   Instruction instruction; ///< not of turns; of a meeting, the barrier
   unsigned turn = 0;       ///< of BeginTurn and EndTurn
   llvm::SmallVector<Touch, 4> touches;

@@ -150,6 +150,13 @@ void Stream::add(Instruction instruction) {
 }
 
 void Stream::addMeeting(uint32_t mask) {
+  addNoteOfLoads();
+  addMeetingOfNote(mask);
+}
+
+void Stream::addNoteOfLoads() { section.items.emplace_back().kind = Item::Loaded; }
+
+void Stream::addMeetingOfNote(uint32_t mask) {
   constexpr uint32_t own = 1; // meetings of all cores have barrier 0
   Item &item = section.items.emplace_back();
   item.kind = Item::Meet;
@@ -433,22 +440,20 @@ void Stream::emitCompute(const FlagPlan &plan, size_t at, uint8_t loops) {
     emitFlag(Opcode::setf, plan.flags[number], 1);
 }
 
-void Stream::emitMeeting(const Instruction &barrier) {
-  const SectionFlag loaded{Unit::LD, Unit::SEQ, 0, false, numFlagIds - 1};
-  emitFlag(Opcode::setf, loaded, 1);
-  emitFlag(Opcode::waitf, loaded, 1);
-  emit(barrier);
-}
-
 void Stream::emitItems(const FlagPlan &plan) {
+  const SectionFlag loaded{Unit::LD, Unit::SEQ, 0, false, numFlagIds - 1};
   std::vector<size_t> loops;
   for (auto [at, item] : llvm::enumerate(section.items)) {
     if (item.kind == Item::Compute) {
       emitCompute(plan, at, static_cast<uint8_t>((1u << loops.size()) - 1));
       continue;
     }
-    if (item.kind == Item::Meet)
-      emitMeeting(item.instruction);
+    if (item.kind == Item::Loaded)
+      emitFlag(Opcode::setf, loaded, 1);
+    if (item.kind == Item::Meet) {
+      emitFlag(Opcode::waitf, loaded, 1);
+      emit(item.instruction);
+    }
     if (item.kind == Item::EndTurn && counters[item.turn] && counters[item.turn]->isOwn)
       emitControl(Opcode::addl, counters[item.turn]->loop, 1);
     if (item.kind == Item::OpenLoop) {

@@ -69,6 +69,9 @@ public:
   void add(Instruction instruction);
   /// Within a section: waits until all cores of the mask have come here, and loads before it are done.
   void addMeeting(uint32_t mask);
+  /// The two halves of that. A meeting waits for the loads in front of the first note that none has waited for.
+  void addNoteOfLoads();
+  void addMeetingOfNote(uint32_t mask);
   /// Copies from DDR to LLB.
   void addCopy(uint64_t from, uint64_t to, uint64_t bytes);
   /// The same of rows of whole lines, which lie one behind the other in LLB.
@@ -130,7 +133,6 @@ private:
   void emitTurns();
   void emitGenerators();
   void emitItems(const FlagPlan &plan);
-  void emitMeeting(const Instruction &barrier);
   void emitCompute(const FlagPlan &plan, size_t at, uint8_t loops);
   void emitInOrder();
   void fence();
