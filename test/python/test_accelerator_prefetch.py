@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -272,3 +273,29 @@ def test_small_constants_come_together(channels: int, tmp_path: Path) -> None:
     read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
     first = x.numel() * 2 + channels * channels * 2 + 2 * 4 * channels
     assert max(read[1:]) <= 1.1 * first, read
+
+
+@pytest.mark.parametrize(("channels", "rows"), [(192, False), (256, True)])
+def test_the_core_that_copies_has_a_part(channels: int, rows: bool, tmp_path: Path) -> None:
+    """Weights of the next convolution take about as long as this one's products: the first core copies a share of them
+    with each iteration of its loops, and computes as much as the others. Those of 256 channels come in two parts of
+    their columns."""
+    torch.manual_seed(5)
+    layers = [layer for _ in range(3) for layer in (torch.nn.Conv2d(channels, channels, 3, padding=1), torch.nn.ReLU())]
+    net, x = torch.nn.Sequential(*layers).half().eval(), torch.randn(8, channels, 14, 14).half()
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    perpend.import_model(net, example_inputs=(x,)).compile(str(path), {"target": "quoin:c8"})
+    (got,) = perpend.load(str(path))(x.numpy())
+    with torch.no_grad():
+        wanted = net.float()(x.float()).numpy()
+    np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=1e-2, atol=4e-3)
+    run = subprocess.run([BUILD / "bin" / "quoin-verify", path], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "verified\n", run.stderr
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], capture_output=True, text=True, check=True).stdout
+    in_loops = [line for line in text.splitlines() if re.search(r"sd\.\w+ .*LLB\[\d+\+@", line)]
+    assert in_loops
+    assert any("sd.2d" in line for line in in_loops) == rows, in_loops
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    busy = [core["units"]["MX"]["busy"] for core in json.loads(report.read_text())["cores"]]
+    assert busy[0] >= 0.9 * max(busy), busy

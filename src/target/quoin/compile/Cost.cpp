@@ -102,10 +102,14 @@ Rehearsal::Rehearsal(const Section &section, const Config &config, unsigned shar
       continue;
     cyclesOf[at] = meanCycles(item, config);
     uint64_t bytes = 0;
-    for (const Access &access : accessesOf(item.instruction))
+    bool isNear = false;
+    for (const Access &access : accessesOf(item.instruction)) {
+      isNear |= access.space == Space::LLB;
       if (access.space == Space::DDR)
         bytes += access.movedBytes() * (1 + (access.isRead && access.isWritten));
-    if (bytes == 0 || item.instruction.info().cycleKind != CycleKind::Transfer)
+    }
+    // No other core copies to LLB at the same time.
+    if (bytes == 0 || isNear || item.instruction.info().cycleKind != CycleKind::Transfer)
       continue;
     // The other cores move as much at the same time.
     const uint64_t fixed = transferStart + config.ddrLatency, moving = cyclesOf[at] - std::min(cyclesOf[at], fixed);

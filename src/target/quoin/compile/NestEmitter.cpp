@@ -3,6 +3,7 @@
 #include "target/quoin/compile/Cost.h"
 #include "target/quoin/compile/Matrix.h"
 #include "target/quoin/compile/Overwrites.h"
+#include "target/quoin/compile/Spread.h"
 #include "target/quoin/compile/TableRows.h"
 #include "target/quoin/compile/Vector.h"
 
@@ -118,9 +119,9 @@ bool NestEmitter::isCopyLong(uint64_t cycles) const {
              cycles / (cores.size() - 1);
 }
 
-/// Whether it saves more time than it takes that the first core only copies: if it has less idle time until some step
-/// than copies for that take, that step waits.
-bool NestEmitter::isCopyingWorth(const Division &all, const Division &others) const {
+/// Cycles of copies for which it saves more time than it takes that the first core only copies: if it has less idle
+/// time until some step than copies for that take, that step waits. 0: it does not.
+uint64_t NestEmitter::cyclesOfCopying(const Division &all, const Division &others) const {
   constexpr size_t mostSteps = 16;
   constexpr uint64_t certainty = 2; // both are estimates
   uint64_t lacking = 0, until = 0;
@@ -130,8 +131,8 @@ bool NestEmitter::isCopyingWorth(const Division &all, const Division &others) co
     lacking = std::max(lacking, copies - std::min(copies, until));
   }
   const uint64_t more = others.cycles - std::min(others.cycles, expectedIdle[number]);
-  const uint64_t cost = others.cycles - std::min(others.cycles, all.cycles);
-  return std::min(lacking, more) > certainty * cost;
+  const uint64_t cost = others.cycles - std::min(others.cycles, all.cycles), saved = std::min(lacking, more);
+  return saved > certainty * cost ? expectedIdle[number] + saved : 0;
 }
 
 /// Among all cores, or all but the first one.
@@ -141,7 +142,33 @@ NestEmitter::Division NestEmitter::divide(const Nest &nest, ArrayRef<Spot> place
   if (all.parts.size() != cores.size() || cores.size() == 1 || !(isLong || isKnown))
     return all;
   Division others = divide(nest, places, cores.size() - 1);
-  return isLong || isCopyingWorth(all, others) ? others : all;
+  uint64_t copying = isLong ? prefetch.missingBytes(number) / program.config.ddrBytesPerCycle : 0;
+  if (isKnown)
+    copying = std::max(copying, cyclesOfCopying(all, others));
+  if (copying == 0)
+    return all;
+  if (!isSpreadWorth(all, others, copying))
+    return others;
+  all.between = copying;
+  return all;
+}
+
+/// Whether it takes less time that the first core copies between the loads of its part than that it has none.
+bool NestEmitter::isSpreadWorth(const Division &all, const Division &others, uint64_t copying) {
+  const Config &config = program.config;
+  SmallVector<Range> used;
+  for (const Staged &each : all.staged)
+    used.push_back({each.to, each.bytes});
+  const std::vector<Copy> copies = Prefetch(prefetch).next(number, used, copying * config.ddrBytesPerCycle);
+  uint64_t alone = 0;
+  for (const Copy &copy : copies)
+    alone += transferStart + config.ddrLatency + copy.bytes * copy.rows / config.ddrBytesPerCycle;
+  Stream &stream = cores.front()->stream;
+  const auto sharers = static_cast<unsigned>(all.parts.size());
+  if (!emitPart(all.parts.back(), all.places, stream, sharers).empty())
+    return false;
+  const uint64_t between = bestSpread(copies, stream.current(), config, sharers).cycles;
+  return std::max(all.cycles, between) < std::max(others.cycles, alone);
 }
 
 /// The division whose first part, which is the largest, takes the least time, with operands where they are or with
@@ -186,18 +213,20 @@ std::vector<Core *> NestEmitter::workersOf(size_t parts) {
 }
 
 /// The first core, which moves between DDR and LLB, copies constants of later steps beside what all do, which takes so
-/// long: what the next step lacks, and as much as it has time for behind its own loads.
-void NestEmitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
+/// long: what the next step lacks, and as much as it has time for between its own loads and behind them. between:
+/// cycles for which it does, in any case.
+void NestEmitter::addCopies(std::vector<Core *> &working, uint64_t cycles, uint64_t between) {
   if (!decisions.ahead)
     return;
   Core &copying = *cores.front();
-  const bool isFree = !is_contained(working, &copying);
-  const uint64_t loads = isFree ? 0 : busyCycles(copying.stream.current(), Unit::LD, program.config);
-  copyAhead(working, isFree ? cycles : (cycles - std::min(cycles, 2 * loads)) / 2); // they come in between
+  if (!is_contained(working, &copying))
+    return copyAhead(working, cycles, false);
+  const uint64_t loads = busyCycles(copying.stream.current(), Unit::LD, program.config);
+  copyAhead(working, std::max(between, (cycles - std::min(cycles, 2 * loads)) / 2), true);
 }
 
 /// The first core has so many cycles for that.
-void NestEmitter::copyAhead(std::vector<Core *> &working, uint64_t cycles) {
+void NestEmitter::copyAhead(std::vector<Core *> &working, uint64_t cycles, bool isBetween) {
   idle[number] += cycles;
   Core &copying = *cores.front();
   uint64_t moved = 0; // bytes of DDR
@@ -214,15 +243,15 @@ void NestEmitter::copyAhead(std::vector<Core *> &working, uint64_t cycles) {
   }
   const uint64_t all = cycles * program.config.ddrBytesPerCycle, bytes = all - std::min(all, moved);
   const std::vector<Copy> copies = prefetch.next(number, stagedNow, bytes);
-  if (!is_contained(working, &copying) && !copies.empty()) {
+  if (copies.empty())
+    return;
+  if (isBetween)
+    return addSpread(copies, copying.stream, program.config, static_cast<unsigned>(working.size()));
+  if (!is_contained(working, &copying)) {
     copying.stream.begin();
     working.insert(working.begin(), &copying);
   }
-  for (const Copy &copy : copies)
-    if (copy.rows > 1)
-      copying.stream.addRows(copy.from, copy.to, copy.bytes, copy.rows, copy.pitch);
-    else
-      copying.stream.addCopy(copy.from, copy.to, copy.bytes);
+  quoin::addCopies(copies, copying.stream);
 }
 
 /// Sections of these cores are in their streams.
@@ -323,7 +352,7 @@ std::string NestEmitter::emitDivision(const Division &division) {
     if (!problem.empty())
       return part.name + ": " + problem;
   }
-  addCopies(working, division.cycles);
+  addCopies(working, division.cycles, division.between);
   endSections(working);
   return "";
 }

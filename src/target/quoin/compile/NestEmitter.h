@@ -87,7 +87,8 @@ private:
     std::vector<Nest> parts;
     llvm::SmallVector<Spot> places;
     std::vector<Staged> staged;
-    uint64_t cycles = 0; ///< about, of the first part
+    uint64_t cycles = 0;  ///< about, of the first part
+    uint64_t between = 0; ///< cycles for copies of the first core between the loads of its part
   };
   Division divide(const Nest &nest, llvm::ArrayRef<Spot> places);
   Division divide(const Nest &nest, llvm::ArrayRef<Spot> places, size_t count);
@@ -96,13 +97,14 @@ private:
   std::optional<uint64_t> cyclesOf(llvm::ArrayRef<std::vector<Nest>> parts, llvm::ArrayRef<Spot> places);
   std::string emitRanges(llvm::ArrayRef<std::vector<Nest>> parts, llvm::ArrayRef<Spot> places);
   bool isCopyLong(uint64_t cycles) const;
-  bool isCopyingWorth(const Division &all, const Division &others) const;
+  uint64_t cyclesOfCopying(const Division &all, const Division &others) const;
+  bool isSpreadWorth(const Division &all, const Division &others, uint64_t copying);
   Division divisionOf(const std::vector<Nest> &parts, llvm::ArrayRef<Spot> places, bool isStaged);
   void meetIfNeeded(llvm::ArrayRef<Core *> working);
   /// The cores that get so many parts: not the first one, if another one is free; else it gets the last part, which is
   /// no longer than others, because it also copies.
   std::vector<Core *> workersOf(size_t parts);
-  void addCopies(std::vector<Core *> &working, uint64_t cycles);
+  void addCopies(std::vector<Core *> &working, uint64_t cycles, uint64_t between = 0);
   void endSections(llvm::ArrayRef<Core *> working);
   bool emitChunks(const EvenParts &division, llvm::ArrayRef<Spot> places, const Chunks &all);
   void placeNextChunks();
@@ -111,7 +113,7 @@ private:
   NearMemory idleNear() const;
   std::optional<Chunks> chunksOf(const EvenParts &division, llvm::ArrayRef<Spot> places, unsigned input,
                                  uint64_t &least);
-  void copyAhead(std::vector<Core *> &working, uint64_t cycles);
+  void copyAhead(std::vector<Core *> &working, uint64_t cycles, bool isBetween);
   /// No core goes on before all have done what they have been given.
   void meet();
 

@@ -151,7 +151,7 @@ bool NestEmitter::emitChunks(const EvenParts &division, ArrayRef<Spot> places, c
                   [&] { addNextChunks(behind * cycles / static_cast<uint64_t>(rolling.chunks()), copying.stream); });
   working.insert(working.begin(), &copying);
   const uint64_t copied = rolling.copyCycles(program.config) * static_cast<uint64_t>(rolling.chunks());
-  copyAhead(working, cycles - std::min(cycles, copied));
+  copyAhead(working, cycles - std::min(cycles, copied), /*isBetween=*/false);
   endSections(working);
   keepLastChunk(rolling);
   return true;

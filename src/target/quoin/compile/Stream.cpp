@@ -140,13 +140,34 @@ void Stream::touch(Item &item, const Access &access) {
   problem = "an operand outside of all rooms";
 }
 
-void Stream::add(Instruction instruction) {
+Item Stream::itemOf(Instruction instruction) {
   Item item;
   instruction.location = location;
   item.instruction = inBestShape(std::move(instruction), program.config);
   for (const Access &access : accessesOf(item.instruction))
     touch(item, access);
-  section.items.push_back(std::move(item));
+  return item;
+}
+
+void Stream::add(Instruction instruction) { section.items.push_back(itemOf(std::move(instruction))); }
+
+bool Stream::insert(llvm::ArrayRef<LoopItem> items) {
+  std::vector<Instruction> instructions;
+  for (const LoopItem &each : items) {
+    const std::optional<uint8_t> to = generatorOf({each.to, std::nullopt, 0, 1}),
+                                 from = generatorOf({each.from, std::nullopt, 0, 1});
+    if (!to || !from)
+      return false;
+    Instruction &instruction = instructions.emplace_back(each.instruction);
+    instruction.dst().generator = *to;
+    instruction.src(0).generator = *from;
+  }
+  for (auto [each, instruction] : llvm::reverse(llvm::zip_equal(items, instructions))) {
+    open = each.trips;
+    section.items.insert(section.items.begin() + static_cast<ptrdiff_t>(each.before), itemOf(std::move(instruction)));
+  }
+  open.clear();
+  return true;
 }
 
 void Stream::addMeeting(uint32_t mask) {

@@ -24,6 +24,14 @@ struct Advance {
   bool operator==(const Advance &) const = default;
 };
 
+/// An instruction at the end of a loop's iterations.
+struct LoopItem {
+  size_t before = 0; ///< the item that closes the loop
+  Instruction instruction;
+  std::vector<unsigned> trips;   ///< of the loops around, from the outermost
+  std::vector<Advance> to, from; ///< of its result and its operand, which lie in DDR or LLB
+};
+
 /// Of DDR or LLB.
 struct FarRange {
   Space space = Space::DDR;
@@ -76,6 +84,8 @@ public:
   void addCopy(uint64_t from, uint64_t to, uint64_t bytes);
   /// The same of rows of whole lines, which lie one behind the other in LLB.
   void addRows(uint64_t from, uint64_t to, uint64_t bytes, uint64_t rows, uint64_t pitch);
+  /// Adds to loops that are closed, in the order of the section. False: there are too many different addresses.
+  bool insert(llvm::ArrayRef<LoopItem> items);
   /// A loop inside of those that are open: its number, below numLoops.
   unsigned openLoop(uint64_t count);
   void closeLoop();
@@ -122,6 +132,7 @@ private:
   void mark(Item::Kind kind, unsigned turn);
   std::optional<uint8_t> generatorOf(Generator wanted);
   void touch(Item &item, const Access &access);
+  Item itemOf(Instruction instruction);
   unsigned farRoomOf(const Access &access, uint8_t generator);
   void orderFarUses();
   unsigned commonTurn(unsigned one, unsigned other) const;
