@@ -87,6 +87,42 @@ def test_a_copy_stays_for_the_next_reader(tmp_path: Path) -> None:
     assert sum(read_by_cores(perpend.import_model(model), tmp_path)) <= x.nbytes + 2 * w.nbytes
 
 
+class TwoResults(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, extent: int, columns: int) -> None:
+        super().__init__()
+        self.row, self.first = torch.nn.Linear(extent, columns), torch.nn.Linear(extent, columns)
+        self.second, self.last = torch.nn.Linear(columns, columns), torch.nn.Linear(columns, 16)
+
+    def forward(self, row: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        first = torch.relu(self.first(x) + self.row(row))
+        result: torch.Tensor = self.last(torch.relu(self.second(first)))
+        return result
+
+
+def test_a_copy_lies_where_the_next_step_has_values(tmp_path: Path) -> None:
+    """LLB holds the two results of 3.7 MB and 1 MB more. What the first one is computed from comes to where the second
+    one will lie, so there is space for the weights of that."""
+    torch.manual_seed(6)
+    rows, extent, columns = 3584, 128, 512
+    net, row, x = (
+        TwoResults(extent, columns).half().eval(),
+        torch.randn(1, extent).half(),
+        torch.randn(rows, extent).half(),
+    )
+    path = tmp_path / "program.qn"
+    perpend.import_model(net, example_inputs=(row, x)).compile(str(path), {"target": "quoin:c8,-parts"})
+    (got,) = perpend.load(str(path))(row.numpy(), x.numpy())
+    with torch.no_grad():
+        wanted = net.float()(row.float(), x.float()).numpy()
+    np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=4e-3, atol=4e-3)
+    run = subprocess.run([BUILD / "bin" / "quoin-verify", path], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "verified\n", run.stderr
+    text = subprocess.run([BUILD / "bin" / "quoin-dis", path], capture_output=True, text=True, check=True).stdout
+    copies = [int(to) for to in re.findall(r"sd\.\w+ \S+ LLB\[(\d+)", text)]
+    results = 2 * rows * columns * 2
+    assert any(to + x.numel() * 2 <= results for to in copies), copies
+
+
 def test_what_no_nest_keeps_takes_no_space(tmp_path: Path) -> None:
     """Sums of f32 behind which results are rounded stay in the matrix unit: LLB has no room for them, but for weights,
     which one core reads."""

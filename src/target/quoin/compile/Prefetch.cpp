@@ -218,6 +218,18 @@ NearMemory Prefetch::nearUntil(size_t from, size_t last, llvm::ArrayRef<Range> u
   return free;
 }
 
+/// Of what nobody reads behind a step: where values of the next step lie that come there, because what is free for
+/// longer is left to others; or else the highest place.
+std::optional<uint64_t> Prefetch::placeUntil(size_t last, const NearMemory &free, uint64_t bytes) const {
+  for (const Range &range : last + 1 < taken.size() ? llvm::ArrayRef(taken[last + 1]) : llvm::ArrayRef<Range>())
+    if (range.bytes >= bytes) {
+      const uint64_t to = (range.end() - bytes) / lineBytes * lineBytes;
+      if (free.isFree({to, bytes}))
+        return to;
+    }
+  return free.highest(bytes);
+}
+
 /// Until the last reader that leaves space for others; until the first one in any case.
 Prefetch::Resident *Prefetch::allocate(size_t number, const Constant &constant, llvm::ArrayRef<Range> used) {
   const uint64_t bytes = llvm::alignTo(constant.bytes(), lineBytes), left = nearBytes / 4;
@@ -226,7 +238,7 @@ Prefetch::Resident *Prefetch::allocate(size_t number, const Constant &constant, 
   for (auto last = all.end(); last != first; --last) {
     const size_t reader = *std::prev(last);
     NearMemory free = nearUntil(number, reader, used);
-    const std::optional<uint64_t> to = free.highest(bytes);
+    const std::optional<uint64_t> to = last == all.end() ? placeUntil(reader, free, bytes) : free.highest(bytes);
     if (!to)
       continue;
     free.take({*to, bytes});

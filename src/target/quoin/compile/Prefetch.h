@@ -71,6 +71,7 @@ private:
   };
   const Resident *find(const Constant &constant, size_t step) const;
   Resident *allocate(size_t number, const Constant &constant, llvm::ArrayRef<Range> used);
+  std::optional<uint64_t> placeUntil(size_t last, const NearMemory &free, uint64_t bytes) const;
   NearMemory nearUntil(size_t from, size_t last, llvm::ArrayRef<Range> used) const;
   void placeLocals(const Step &step, const Decisions &decisions);
 
