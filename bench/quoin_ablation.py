@@ -31,6 +31,7 @@ DECISIONS = {
     "pieces": "steps with large constants run piece by piece along them",
     "chains": "rows of a chain of nests (softmax, normalisation) stay in L1 from nest to nest",
     "epilogues": "a nest that only reads a reduction's results is part of that",
+    "prologues": "what is computed of a product's left factor is part of the product",
     "windows": "units skip what is outside of an image, instead of a copy with a border",
     "cores": "nests are divided among the eight cores",
 }

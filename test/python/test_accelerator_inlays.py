@@ -87,8 +87,12 @@ def verify(program: Path) -> None:
 
 def written(model: Any, target: str, folder: Path) -> int:
     """Bytes, to LLB."""
+    return written_by(perpend.import_model(model), target, folder)
+
+
+def written_by(module: perpend.Module, target: str, folder: Path) -> int:
     path, report = folder / "program.qn", folder / "report.json"
-    perpend.import_model(model).compile(str(path), {"target": target})
+    module.compile(str(path), {"target": target})
     verify(path)
     command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", "--scalar-cycles=0", f"--json={report}"]
     subprocess.run(command, check=True, capture_output=True, timeout=120)

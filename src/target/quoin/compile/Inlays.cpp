@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/quoin/compile/Inlays.h"
-#include "host/Strategy.h"
+#include "target/quoin/compile/NearArenas.h"
 #include "target/quoin/compile/Overwrites.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -46,9 +46,7 @@ private:
   std::optional<Inlay> inlayOf(size_t number, unsigned operand);
   bool mayMove(size_t number, const Inlay &inlay);
   bool isWrittenElsewhere(size_t number) const;
-  bool fits(std::vector<int64_t> *offsets) const;
   void apply(size_t number, const Inlay &inlay);
-  void place(llvm::ArrayRef<int64_t> offsets);
   bool isNear(const Value &value) const {
     return value.arena && value.spot.space == Space::LLB && main.arenas[*value.arena].spot.space == Space::LLB;
   }
@@ -213,23 +211,6 @@ bool Inlays::mayMove(size_t number, const Inlay &inlay) {
   });
 }
 
-/// Whether LLB holds what lies in it.
-bool Inlays::fits(std::vector<int64_t> *offsets) const {
-  std::vector<int64_t> sizes, places(main.arenas.size());
-  std::vector<perpend_buffer_lifetime> lifetimes;
-  for (const Arena &arena : main.arenas) {
-    sizes.push_back(arena.spot.space == Space::LLB ? static_cast<int64_t>(arena.bytes) : 0);
-    lifetimes.push_back({static_cast<int32_t>(arena.first), static_cast<int32_t>(arena.last)});
-  }
-  const int64_t bytes =
-      runtime::planOffsets(sizes.data(), lifetimes.data(), static_cast<int32_t>(sizes.size()), places.data());
-  if (bytes < 0 || static_cast<uint64_t>(bytes) > config.llbBytes)
-    return false;
-  if (offsets)
-    *offsets = std::move(places);
-  return true;
-}
-
 void Inlays::apply(size_t number, const Inlay &inlay) {
   Step &step = main.steps[number];
   const Value to = step.outputs.front();
@@ -259,27 +240,6 @@ void Inlays::apply(size_t number, const Inlay &inlay) {
   uses[moved].clear();
 }
 
-/// Arenas go to these places.
-void Inlays::place(llvm::ArrayRef<int64_t> offsets) {
-  [[maybe_unused]] auto isAtLine = [](int64_t offset) { return offset % static_cast<int64_t>(lineBytes) == 0; };
-  assert(llvm::all_of(offsets, isAtLine) && "rows of what lies inside begin at lines only if arenas do");
-  auto moveSpot = [&](Spot &spot, std::optional<unsigned> arena) {
-    if (arena && main.arenas[*arena].spot.space == Space::LLB)
-      spot.byte = static_cast<uint64_t>(offsets[*arena]) + (spot.byte - main.arenas[*arena].spot.byte);
-  };
-  for (Step &step : main.steps) {
-    visitSpots(step, moveSpot);
-    step.near.clear();
-    for (auto [arena, offset] : llvm::zip_equal(main.arenas, offsets))
-      if (arena.spot.space == Space::LLB && arena.bytes && arena.first <= step.number && step.number <= arena.last)
-        step.near.push_back({static_cast<uint64_t>(offset), arena.bytes});
-  }
-  for (auto [arena, offset] : llvm::zip_equal(main.arenas, offsets))
-    if (arena.spot.space == Space::LLB)
-      arena.spot.byte = static_cast<uint64_t>(offset);
-  main.near = {0, config.llbBytes};
-}
-
 bool Inlays::lay() {
   findUses();
   hasInlays.resize(main.steps.size());
@@ -300,7 +260,7 @@ bool Inlays::lay() {
       to.first = std::min(to.first, from.first);
       to.last = std::max(to.last, from.last);
       from.bytes = 0;
-      if (!fits(nullptr)) {
+      if (!planNear(main, config)) {
         from = before;
         to = larger;
         continue;
@@ -311,10 +271,10 @@ bool Inlays::lay() {
       hasInlays[number] = true;
     }
   }
-  std::vector<int64_t> offsets;
-  if (!llvm::is_contained(hasInlays, true) || !fits(&offsets))
+  const auto offsets = llvm::is_contained(hasInlays, true) ? planNear(main, config) : std::nullopt;
+  if (!offsets)
     return false;
-  place(offsets);
+  moveNear(main, config, *offsets);
   return true;
 }
 

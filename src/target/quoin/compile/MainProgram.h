@@ -58,6 +58,7 @@ struct Step {
   std::vector<std::pair<unsigned, unsigned>> overwrites; ///< inputs, and outputs that lie in their places
   std::string location;                                  ///< "node 'conv1'"
   std::optional<Kernel> nests;                           ///< what it computes, if nests can say that
+  bool hasPrologue = false;                              ///< nests do more than the kernel (Prologues.h)
   std::string refusal;                                   ///< why the scalar core runs it; empty: the units do
 };
 

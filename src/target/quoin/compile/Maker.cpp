@@ -8,6 +8,7 @@
 #include "target/quoin/compile/Inlays.h"
 #include "target/quoin/compile/MainProgram.h"
 #include "target/quoin/compile/Places.h"
+#include "target/quoin/compile/Prologues.h"
 #include "target/quoin/compile/TableRows.h"
 #include "target/quoin/run/Run.h"
 #include "tile/kernel/Buffers.h"
@@ -161,9 +162,11 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
 #define PERPEND_DECISION(name, member) decisions.member = target.takes(name);
 #include "target/quoin/compile/Decisions.def"
   const MainProgram apart = main;
+  joinPrologues(main, config, decisions);
   const bool hasInlays = layInside(main, config, decisions), isShared = sharePlaces(main, config, decisions);
   Expected<Program> program = emitProgram(main, config, decisions, *scalar);
-  if (program && ((isShared && hasRefusedOverwrites(main)) || (hasInlays && hasRefusedInlays(main)))) {
+  if (program && ((isShared && hasRefusedOverwrites(main)) || (hasInlays && hasRefusedInlays(main)) ||
+                  hasRefusedPrologues(main))) {
     main = apart;
     program = emitProgram(main, config, decisions, std::move(*scalar));
   }

@@ -142,6 +142,8 @@ bool MatrixNest::makeRooms() {
                   isDepthwise && isRight ? 2 : tiling.feedSlots, isDepthwise && isRight ? turn : pieceTurn))
       return false;
   }
+  if (!makeRawRoom())
+    return false;
   const auto rows = static_cast<uint64_t>(productRows()), columns = static_cast<uint64_t>(tile[N]);
   const uint64_t tiles = llvm::divideCeil(rows, 16) * llvm::divideCeil(columns, 16);
   const uint64_t result = rows * columns * sizeOf(nest.type);
@@ -208,7 +210,7 @@ bool MatrixNest::emitProduct(int64_t base, int64_t k, uint8_t loopMask, bool isF
     std::optional<Operand> to = stream.at(room(isRight ? MatrixRooms::Right : MatrixRooms::Left));
     if (!from || !to)
       return refuseAddresses();
-    if (!emitLoad(isRight, k, *from, *to))
+    if (!emitFactor(isRight, base, k, *from, *to))
       return false;
   }
   if (!emitFeed(false, base, k) || (!isOdd && !emitFeed(true, base, k)))
@@ -337,6 +339,8 @@ bool MatrixNest::isAhead(bool isRight, unsigned level) const {
 /// two slots is loaded an iteration ahead: its loads would otherwise wait in their unit's queue behind those of the
 /// pieces, which wait for the products of this iteration.
 bool MatrixNest::emitHeldAt(unsigned level) {
+  if (level == 0 && !emitSides())
+    return false;
   for (bool isRight : {false, true}) {
     if (tiling.hold[isRight] == Hold::Pieces || holdLevel[isRight] != level || isAhead(isRight, level))
       continue;

@@ -18,11 +18,15 @@ bool MatrixNest::findFactors() {
   const Node &product = nest.nodes[nest.value];
   if (nest.combine != Opcode::add || nest.initial != 0 || product.kind != Node::Apply || product.opcode != Opcode::mul)
     return refuse("no sum of products");
-  const Node *a = loadBehind(nest, product.operands[0]), *b = loadBehind(nest, product.operands[1]);
+  auto factorOf = [&](unsigned number) -> std::optional<Factor> {
+    const Node *load = loadBehind(nest, number);
+    return load ? Factor{load->access, load->type} : computedFactor(number);
+  };
+  const std::optional<Factor> a = factorOf(product.operands[0]), b = factorOf(product.operands[1]);
   if (!a || !b)
     return refuse("a product of computed values");
-  left = {a->access, a->type};
-  right = {b->access, b->type};
+  left = *a;
+  right = *b;
   const bool areBytes =
       sizeOf(a->type) == 1 && sizeOf(b->type) == 1 && a->type != DType::Pred8 && b->type != DType::Pred8;
   const bool isFloats = a->type == b->type && isFloat(a->type) && product.type == DType::F32;
@@ -86,7 +90,7 @@ bool MatrixNest::assignLoops() {
     std::swap(left, right);
   axes[N] = longest(isInner(right, left));
   if (axes[N] < 0)
-    return assignDepthwise() || refuse("a result whose innermost loop is that of both operands");
+    return (assignDepthwise() && findPrologue()) || refuse("a result whose innermost loop is that of both operands");
   axes[M] = longest(isOf(left, right));
   // Along the sum, or along their own loops, operands lie in rows.
   auto isGood = [&](unsigned loop) {
@@ -98,6 +102,8 @@ bool MatrixNest::assignLoops() {
   axes[K] = longest(isGood);
   if (axes[K] < 0)
     return refuse("operands that lie in rows along no loop");
+  if (!findPrologue())
+    return false;
   findRowLoop();
   bool isBackwards = false;
   forEachAccess([&](ElementAccess &access) {

@@ -52,7 +52,7 @@ bool MatrixNest::isOneRow(bool isRight, int64_t k) const {
 /// Whether both factors of each piece are the same elements, in the same order: rows that are multiplied by one
 /// another.
 bool MatrixNest::isLoadedOnce() const {
-  if (ring || isDepthwise || rowLoop || tiling.hold != std::array{Hold::Pieces, Hold::Pieces} ||
+  if (ring || isDepthwise || rowLoop || left.value || tiling.hold != std::array{Hold::Pieces, Hold::Pieces} ||
       left.type != right.type || left.access.buffer != right.access.buffer || left.access.base != right.access.base ||
       tile[M] != extentOf(M) || tile[N] != extentOf(N) || tile[M] != tile[N] ||
       strideOf(left.access, M) != strideOf(right.access, N) || strideOf(left.access, K) != strideOf(right.access, K))
@@ -65,7 +65,7 @@ bool MatrixNest::isLoadedOnce() const {
 
 /// How many of the innermost loops are extents of a load.
 size_t MatrixNest::loopsOfLoad(bool isRight, ArrayRef<unsigned> loops) const {
-  if (isWindow(isRight) || (!isRight && rowLoop))
+  if (isWindow(isRight) || (!isRight && (rowLoop || left.value)))
     return 0;
   constexpr int64_t mostStride = (int64_t{1} << 21) - 1;
   const size_t most = isOneRow(isRight, extentOf(K)) ? 2 : 1;
@@ -117,7 +117,7 @@ bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
     stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
   if (isDepthwise && isRight)
     return emitTapWeights(*from, *to);
-  if (isWindow(isRight) ? !emitWindow(*from, *to) : !emitLoad(isRight, extentOf(K), *from, *to, inner))
+  if (isWindow(isRight) ? !emitWindow(*from, *to) : !emitFactor(isRight, 0, extentOf(K), *from, *to, inner))
     return false;
   for (size_t each = 0; each < loops.size(); ++each)
     stream.closeLoop();

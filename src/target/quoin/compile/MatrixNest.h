@@ -23,6 +23,8 @@ using AxisExtents = std::array<int64_t, numAxes>;
 struct Factor {
   ElementAccess access;
   DType type = DType::None;
+  std::optional<unsigned> value = {}; ///< the node that is multiplied, if it is computed of what is loaded
+  unsigned load = 0;                  ///< the node that is loaded then
 };
 
 /// Where a factor's elements come from DDR or LLB.
@@ -45,12 +47,13 @@ struct Tiling {
 
 /// The rooms and turns of all parts of a nest.
 struct MatrixRooms {
-  enum Role : unsigned { Left, Right, FedLeft, FedRight, Accumulators, Result, Addend, Drained, numRoles };
+  enum Role : unsigned { Left, Right, FedLeft, FedRight, Accumulators, Result, Addend, Drained, Raw, numRoles };
   std::array<std::optional<unsigned>, numRoles> rooms;
   std::map<unsigned, unsigned> after;         ///< of nodes behind the sum
   bool hasColumns = false;                    ///< operands of columns are in L1, for all of them
+  bool hasSides = false;                      ///< so are those of a computed factor that change along the sum alone
   std::vector<std::optional<unsigned>> turns; ///< by number of loops around
-  std::optional<unsigned> pieceTurn, chunkTurn;
+  std::optional<unsigned> pieceTurn, chunkTurn, rawTurn;
   std::array<std::optional<unsigned>, 2> loadTurns; ///< of held factors, which are loaded one turn ahead
   std::array<bool, 2> isLoaded = {};                ///< of factors that are the same in all parts
 };
@@ -141,6 +144,17 @@ private:
   size_t loopsOfLoad(bool isRight, llvm::ArrayRef<unsigned> loops) const;
   bool emitResult();
 
+  // A left factor that is computed of what is loaded (MatrixPrologue.cpp).
+  std::optional<Factor> computedFactor(unsigned value) const;
+  bool findPrologue();
+  unsigned prologuePasses() const;
+  bool makeRawRoom();
+  bool emitSides();
+  bool emitFactor(bool isRight, int64_t base, int64_t k, const Operand &from, const Operand &to,
+                  llvm::ArrayRef<LoadDim> more = {});
+  bool emitPrologue(int64_t base, int64_t k, const Operand &to);
+  bool setPrologueOperand(Instruction &apply, unsigned index, unsigned number, int64_t base, int64_t k);
+
   // Sums of columns (MatrixDepthwise.cpp).
   struct DepthwiseShape {
     int64_t along = 1, across = 1;         ///< taps
@@ -186,6 +200,7 @@ private:
   bool emitColumns();
   std::optional<Operand> operandOf(const Tile &tile);
   bool emitNumbers();
+  bool emitNumbersOf(unsigned number);
   bool emitDrain();
   bool emitDrains(Instruction drain);
   bool emitAfter(unsigned number);
@@ -241,6 +256,8 @@ private:
   unsigned sharers; ///< cores that use DDR at the same time
   Choices &choices;
   Factor left, right;
+  llvm::SmallVector<unsigned, 4> prologue, sides; ///< of a computed factor: what is applied, and what it reads besides
+  std::map<unsigned, unsigned> prologueRooms;     ///< of what has been applied
   std::array<int, numAxes> axes = {-1, -1, -1};
   const Ring *ring = nullptr;
   MatrixNest *odd = nullptr; ///< the ring's odd rows

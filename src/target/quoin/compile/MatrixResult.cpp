@@ -16,7 +16,8 @@ void MatrixNest::forEachAccess(llvm::function_ref<void(ElementAccess &)> visit) 
   for (ElementAccess *access : {&left.access, &right.access, &nest.store})
     visit(*access);
   for (auto [number, node] : llvm::enumerate(nest.nodes))
-    if (nest.isAfterSum(static_cast<unsigned>(number)) && node.kind == Node::Load)
+    if (node.kind == Node::Load &&
+        (nest.isAfterSum(static_cast<unsigned>(number)) || llvm::is_contained(sides, static_cast<unsigned>(number))))
       visit(node.access);
 }
 
@@ -270,25 +271,35 @@ bool MatrixNest::emitQuotient(const Drain &drain, int64_t columns, unsigned leve
 
 /// Numbers that are no operand modes become one element each.
 bool MatrixNest::emitNumbers() {
+  for (unsigned number : prologue)
+    if (!emitNumbersOf(number))
+      return false;
   for (unsigned number = nest.sum.value_or(static_cast<unsigned>(nest.nodes.size())); number < nest.nodes.size();
        ++number)
-    for (auto [index, operand] : llvm::enumerate(operandsOf(nest, nest.nodes[number]))) {
-      const Node &value = nest.nodes[operand];
-      const bool isMode = infoOf(nest.nodes[number].opcode).modes && index + 1 == nest.nodes[number].operands.size();
-      if (value.kind != Node::Number || isMode || tiles.contains(operand))
-        continue;
-      if (value.type == DType::Pred8)
-        return refuse("a truth that does not change");
-      Instruction fill = fillWith(value.type, value.number);
-      fill.extent = {1, 1, 1};
-      std::optional<unsigned> room = roomAfter(operand, sizeOf(value.type), 1, 0);
-      if (!room)
-        return false;
-      tiles[operand] = {*room, value.type, 1, 1};
-      if (!setTile(fill, Dst, tiles[operand]) || !add(std::move(fill)))
-        return false;
-      tiles[operand].inner = tiles[operand].pitch = 0;
-    }
+    if (!emitNumbersOf(number))
+      return false;
+  return true;
+}
+
+/// Those that a node reads.
+bool MatrixNest::emitNumbersOf(unsigned number) {
+  for (auto [index, operand] : llvm::enumerate(operandsOf(nest, nest.nodes[number]))) {
+    const Node &value = nest.nodes[operand];
+    const bool isMode = infoOf(nest.nodes[number].opcode).modes && index + 1 == nest.nodes[number].operands.size();
+    if (value.kind != Node::Number || isMode || tiles.contains(operand))
+      continue;
+    if (value.type == DType::Pred8)
+      return refuse("a truth that does not change");
+    Instruction fill = fillWith(value.type, value.number);
+    fill.extent = {1, 1, 1};
+    std::optional<unsigned> room = roomAfter(operand, sizeOf(value.type), 1, 0);
+    if (!room)
+      return false;
+    tiles[operand] = {*room, value.type, 1, 1};
+    if (!setTile(fill, Dst, tiles[operand]) || !add(std::move(fill)))
+      return false;
+    tiles[operand].inner = tiles[operand].pitch = 0;
+  }
   return true;
 }
 

@@ -66,6 +66,7 @@ public:
   bool continues = false;
   unsigned windowFeedRate = 128;
   unsigned operandsAfter = 0, nodesAfter = 0; ///< of nodes behind the sum: whole tiles that are loaded; instructions
+  unsigned prologue = 0;                      ///< passes over 128 bytes of the left side, which is computed
 
   struct Window {
     LoadPlan load;
@@ -114,7 +115,8 @@ double Formula::roomBytes(const Tiling &tiling, bool isRight) const {
     bytes *= counts.sums;
   if (tiling.hold[isRight] == Hold::All)
     bytes *= counts.own[isRight] * tilesOf(tiling, isRight);
-  return bytes * tiling.slots[isRight];
+  const int64_t length = tiling.hold[isRight] == Hold::Pieces ? tiling.tile[K] : sum;
+  return (bytes + (isRight || !prologue ? 0 : double(own * length * size))) * tiling.slots[isRight];
 }
 
 bool Formula::fits(const Tiling &tiling) const {
@@ -145,7 +147,7 @@ double Formula::transfer(Space space, double rows, double row, unsigned elementB
 double Formula::cost(const Tiling &tiling) const {
   const int64_t m = rowsOf(tiling), n = tiling.tile[N], k = tiling.tile[K];
   const double tiles = allTiles(tiling), pieces = double(ceilOf(sum, k)), step = size == 1 ? 16 : size == 2 ? 8 : 2;
-  double loads = 0, far = 0, alone = 0, first = 0, feeds = 0;
+  double loads = 0, far = 0, alone = 0, first = 0, feeds = 0, computed = 0;
   for (bool isRight : {false, true}) {
     const Side &side = sides[isRight];
     const Hold hold = tiling.hold[isRight];
@@ -167,6 +169,11 @@ double Formula::cost(const Tiling &tiling) const {
       first += each * counts.own[isRight] * tilesOf(tiling, isRight) * counts.sums;
     else
       first += each * (hold == Hold::OwnTile ? counts.sums : 1);
+    if (!isRight && prologue) {
+      const double tile = 6 + double(own) * double(ceilOf(int64_t(along) * size, 128)) * prologue;
+      computed = count * tile;
+      first += tile;
+    }
     const bool isRepeated = hold == Hold::All ? counts.both > 1 : hold != Hold::Pieces && count > iterations;
     if (tiling.slots[isRight] == 1 && isRepeated)
       alone += count * each;
@@ -178,7 +185,7 @@ double Formula::cost(const Tiling &tiling) const {
   const double store = transfer(resultSpace, double(m), double(n), resultSize);
   far += resultSpace == Space::DDR ? tiles * double(m * n * resultSize) * (continues ? 2 : 1) : 0;
   loads += tiles * store * (operandsAfter + continues);
-  const double products = tiles * counts.sums * pieces * product, drains = tiles * drain;
+  const double products = tiles * counts.sums * pieces * product, drains = tiles * drain + computed;
   feeds *= tiles * counts.sums * pieces;
   const double most = std::max({loads, feeds, products, drains, tiles * store, far * sharers / config.ddrBytesPerCycle,
                                 tiling.feedSlots == 1 ? feeds + products : 0,
@@ -252,6 +259,7 @@ std::vector<Tiling> MatrixNest::tilings() const {
   formula.resultSize = sizeOf(nest.type);
   formula.resultSpace = places[nest.store.buffer].space;
   formula.continues = nest.continues;
+  formula.prologue = prologuePasses();
   const Drain drain = drainOf();
   for (unsigned number = nest.sum.value_or(0); nest.sum && number < nest.nodes.size(); ++number) {
     const Node &node = nest.nodes[number];

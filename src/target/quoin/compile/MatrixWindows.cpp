@@ -23,7 +23,7 @@ llvm::SmallVector<unsigned, 8> MatrixNest::windowLoops() const {
 }
 
 bool MatrixNest::mayHoldWindow() const {
-  return isAlongSum(false) && axes[K] >= 0 && axes[M] >= 0 && !windowLoops().empty();
+  return !left.value && isAlongSum(false) && axes[K] >= 0 && axes[M] >= 0 && !windowLoops().empty();
 }
 
 /// Whether nothing is done to results that has rows of its own.
