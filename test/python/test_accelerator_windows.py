@@ -120,6 +120,50 @@ def test_depthwise_products_are_those_of_the_matrix_unit(strides: list[int], tmp
     assert sum(place["cycles"] for place in core["places"]) <= core["end"]
 
 
+# Of a result: its lines are cut into parts, or L1 holds more of them than the matrix unit's memories, with a rest.
+DEPTHWISE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
+    "parts": ((112, 112, 32), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+    "parts of odd lines": ((61, 84, 48), {"kernel_shape": [3, 5], "pads": [2, 1, 0, 3]}),
+    "parts and strides": ((57, 112, 96), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "parts without a border": ((30, 114, 32), {"kernel_shape": [3, 3]}),
+    "blocks": ((56, 56, 144), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "blocks and a rest": ((29, 30, 160), {"kernel_shape": [3, 3], "strides": [2, 1], "pads": [0, 1, 1, 1]}),
+}
+
+
+def depthwise_of(name: str) -> tuple[list[Any], np.ndarray, dict[str, np.ndarray]]:
+    (height, width, channels), attributes = DEPTHWISE[name]
+    x = floats(2, height, width, channels).astype(np.float16)
+    w = (0.3 * floats(channels, 1, *attributes["kernel_shape"])).astype(np.float16)
+    nodes = [node("Transpose", "x", "t", perm=[0, 3, 1, 2]), node("Conv", "t w", "c", group=channels, **attributes)]
+    nodes += [node("Clip", "c zero six", "d"), node("Transpose", "d", perm=[0, 2, 3, 1])]
+    return nodes, x, {"w": w, "zero": np.array(0, np.float16), "six": np.array(6, np.float16)}
+
+
+@pytest.mark.parametrize("target", ["quoin:c1", "quoin:c8"])
+@pytest.mark.parametrize("name", DEPTHWISE)
+def test_depthwise_images_in_parts(name: str, target: str) -> None:
+    nodes, x, weights = depthwise_of(name)
+    model = model_of(nodes, {"x": x}, weights)
+    (wanted,), (got,) = perpend.import_model(model).evaluate(x), perpend.compile(model, target=target)(x)
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=2e-3, atol=4e-3)
+
+
+def test_parts_of_lines_are_fed_less_often(tmp_path: Path) -> None:
+    """L0A holds four of an image's lines, of which three are read again; of parts it holds more."""
+    nodes, x, weights = depthwise_of("parts")
+    taps, lines, results = 3, 4, 2
+    fed = x.size // 112 * 128 * 2 * taps * lines // results  # bytes: lines begin at fractals
+    assert report_of(nodes, x, weights, tmp_path)["units"]["FD"]["busy"] < 0.8 * fed / 128
+
+
+def test_blocks_of_lines_share_what_is_loaded(tmp_path: Path) -> None:
+    """The feeder takes some lines at a time; with them alone, every second one or so would be loaded for two tiles."""
+    nodes, x, weights = depthwise_of("blocks")
+    memories = report_of(nodes, x, weights, tmp_path)["memories"]
+    assert sum(memories[each]["read"] for each in ("DDR", "LLB")) < 1.3 * x.nbytes
+
+
 def test_lines_are_rows_of_products(tmp_path: Path) -> None:
     """A product of few columns takes no longer than the feed of its rows, which im2col would make half as fast."""
     x, w = floats(1, 56, 56, 64).astype(np.float16), (0.05 * floats(32, 64, 3, 3)).astype(np.float16)

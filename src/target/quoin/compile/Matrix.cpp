@@ -121,6 +121,8 @@ bool MatrixNest::makeRooms() {
   using enum MatrixRooms::Role;
   if (!rooms->pieceTurn)
     rooms->pieceTurn = stream.newTurn();
+  if (isDepthwise && tiling.isInBlocks() && !rooms->blockTurn)
+    rooms->blockTurn = stream.newTurn();
   const unsigned tileTurn = turnOf(static_cast<unsigned>(spatial.size())), pieceTurn = *rooms->pieceTurn;
   const unsigned size = sizeOf(left.type);
   for (bool isRight : {false, true}) {
@@ -148,7 +150,7 @@ bool MatrixNest::makeRooms() {
   const uint64_t tiles = llvm::divideCeil(rows, 16) * llvm::divideCeil(columns, 16);
   const uint64_t result = rows * columns * sizeOf(nest.type);
   const uint64_t accumulators = isDepthwise ? depthwiseBytes()[2] : tiles * tileBytes;
-  return makeRoom(Accumulators, Space::L0C, accumulators, tiling.resultSlots, tileTurn) &&
+  return makeRoom(Accumulators, Space::L0C, accumulators, tiling.resultSlots, rooms->blockTurn.value_or(tileTurn)) &&
          makeRoom(Result, Space::L1, result, 2, tileTurn) &&
          (!nest.continues || makeRoom(Addend, Space::L1, result, 2, tileTurn));
 }
@@ -276,10 +278,10 @@ bool MatrixNest::emitResult() {
   store.src(0) = *result;
   store.stride1[Src0] = columns;
   store.stride1[Dst] = rowDistance;
-  if (hasLines()) {
+  if (hasLines() || hasPartsOfLines) {
     store.opcode = Opcode::st_3d;
     store.extent = {columns, static_cast<uint32_t>(lineOf(M)), rows / static_cast<uint32_t>(lineOf(M))};
-    store.stride2[Src0] = static_cast<uint32_t>(rowsOfLine(windowOf(tile[M]))) * columns;
+    store.stride2[Src0] = static_cast<uint32_t>(hasLines() ? rowsOfLine(windowOf(tile[M])) : lineOf(M)) * columns;
     store.stride2[Dst] = static_cast<uint32_t>(nest.store.strides[*rowLoop]);
   }
   return add(std::move(store));
@@ -345,11 +347,13 @@ bool MatrixNest::emitHeldAt(unsigned level) {
     if (tiling.hold[isRight] == Hold::Pieces || holdLevel[isRight] != level || isAhead(isRight, level))
       continue;
     const bool isSame = level == 0 && isOnePart[isRight ? N : M];
-    if (!(isSame && rooms->isLoaded[isRight]) && !emitHeld(isRight))
+    if (isSame && rooms->isLoaded[isRight])
+      continue;
+    if (!emitHeld(isRight) || (isDepthwise && isRight && !feedTapWeights()))
       return false;
     rooms->isLoaded[isRight] = isSame;
   }
-  if (isDepthwise && holdLevel[true] == level && !feedTapWeights())
+  if (isDepthwise && isAhead(true, level) && !feedTapWeights())
     return false;
   return emitOperands(level);
 }
@@ -361,7 +365,7 @@ bool MatrixNest::emitLevel(unsigned level) {
   if (odd && !odd->emitHeldAt(level))
     return refuse(odd->problem);
   if (level == spatial.size()) {
-    if (isDepthwise ? !emitTaps() : !emitSums())
+    if (!isDepthwise && !emitSums())
       return false;
     outer = spatial;
     if (!emitResult())
@@ -456,13 +460,9 @@ bool MatrixNest::emitTiling(const Tiling &wanted, bool keepsColumns) {
   copy.whole = keepsColumns ? this : nullptr;
   copy.tiling = wanted;
   copy.tile = wanted.tile;
-  for (Axis axis : {M, N, K}) {
-    copy.isTiled[axis] = wanted.tile[axis] < extentOf(axis);
-    copy.isOnePart[axis] = copy.partsOf(axis).size() == 1;
-  }
   stream.begin();
   MatrixRooms shared;
-  if (!copy.emitParts(M, shared))
+  if (!copy.emitLines(shared))
     return refuse(copy.problem);
   const bool isAhead = shared.loadTurns[0] || shared.loadTurns[1];
   return !(isAhead || ring) || stream.countsTurns() || refuse("more turns than there are loop registers");

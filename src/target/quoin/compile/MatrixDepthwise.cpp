@@ -5,11 +5,18 @@
 // first pixels are first rows of fractals: each tap along a line is fed once, and those across lines are other fractals
 // of the same feed.
 //
-//   tiles of columns: the right factor, a matrix of one row for each tap
-//     tiles of lines: the window
-//       taps along a line: feed the window from there on
-//         taps across lines: multiply
-//       drain each line, store
+//   parts of lines
+//     tiles of columns: the right factor, a matrix of one row for each tap
+//       tiles of lines: the window
+//         blocks of lines
+//           taps along a line: feed the window from there on
+//             taps across lines: multiply
+//           drain each line
+//         store
+//
+// Of what is fed, lines at a tile's end are fed again for the next tile. Fractals of short lines hold more of them, so
+// long lines are cut into parts; L1 holds more lines than the matrix unit's memories, so a tile may have several
+// blocks.
 //
 //===----------------------------------------------------------------------===//
 #include "target/quoin/compile/Cores.h"
@@ -123,59 +130,139 @@ MatrixWindow MatrixNest::depthwiseWindow(int64_t rows) const {
   return window;
 }
 
-/// Tilings of whole lines, of which the ones with the fewest cycles of the busiest unit are tried.
+/// The nest of some pixels of each line.
+MatrixNest MatrixNest::partOfLines(int64_t begin, int64_t length) const {
+  MatrixNest part(*this);
+  const auto loop = static_cast<unsigned>(axes[M]);
+  part.nest.loops[loop].extent = length;
+  cutBorders(part.nest, loop, begin, begin + length);
+  part.forEachAccess([&](ElementAccess &access) { access.base += begin * access.strides[loop]; });
+  part.hasPartsOfLines = true;
+  return part;
+}
+
+/// Whole lines, or parts of them one behind the other.
+bool MatrixNest::emitLines(MatrixRooms &shared) {
+  const int64_t width = lineOf(M), length = tiling.line ? tiling.line : width;
+  for (int64_t begin = 0; begin < width; begin += length) {
+    MatrixNest part = length < width ? partOfLines(begin, length) : *this;
+    for (Axis axis : {M, N, K}) {
+      part.isTiled[axis] = tile[axis] < part.extentOf(axis);
+      part.isOnePart[axis] = part.partsOf(axis).size() == 1 && !(axis == M && part.hasPartsOfLines);
+    }
+    if (!part.emitParts(M, shared))
+      return refuse(part.problem);
+  }
+  return true;
+}
+
+/// Tilings of whole lines, or of equal parts of them, of which the ones with the fewest cycles of the busiest unit are
+/// tried, some of each way. Units feed less than whole lines where fractals hold more lines of parts, of which fewer
+/// are read twice.
 std::vector<Tiling> MatrixNest::depthwiseTilings() const {
-  constexpr size_t most = 8;
-  const unsigned size = sizeOf(left.type);
+  constexpr unsigned mostOfWay = 8;
+  constexpr double mostWorse = 1.5;
+  constexpr int64_t mostParts = 8;
   std::vector<std::pair<double, Tiling>> ranked;
+  rankDepthwise(ranked, 1);
+  for (int64_t parts = 2; parts <= mostParts && mayHaveLines(); ++parts)
+    if (const int64_t width = lineOf(M); width % parts == 0)
+      partOfLines(0, width / parts).rankDepthwise(ranked, parts);
+  auto rankOf = [](const std::pair<double, Tiling> &each) {
+    const Tiling &tiling = each.second;
+    return std::tuple(each.first, tiling.tile, tiling.line, tiling.block, -int(tiling.feedSlots));
+  };
+  llvm::sort(ranked, [&](const auto &a, const auto &b) { return rankOf(a) < rankOf(b); });
+  std::vector<Tiling> tilings;
+  std::map<std::tuple<int64_t, int64_t, bool>, unsigned> found; // of each way
+  for (auto &[cycles, tiling] : ranked)
+    if (cycles <= mostWorse * ranked.front().first &&
+        found[{tiling.line, tiling.tile[N], tiling.isInBlocks()}]++ < mostOfWay)
+      tilings.push_back(tiling);
+  return tilings;
+}
+
+/// Cycles of units in some lines of a tile.
+MatrixNest::DepthwiseCycles MatrixNest::depthwiseCycles(int64_t lines, int64_t block, int64_t columns) const {
+  const unsigned size = sizeOf(left.type);
+  const int64_t columnTiles = upTo(columns, lanes) / lanes;
+  DepthwiseCycles cycles;
+  for (int64_t begin = 0; begin < lines; begin += block) {
+    const DepthwiseShape shape = depthwiseShape(std::min(block, lines - begin) * lineOf(M));
+    const bool isFlat = shape.acrossStep == 1;
+    const int64_t rows = isFlat ? shape.lines * shape.rowsOfLine() : shape.width; // of an instruction
+    cycles.feeds += double(shape.along) * (6 + double(fractalsOf(shape.fedRows(), columns, size)) / 128);
+    cycles.products += double(shape.along * shape.across * (isFlat ? 1 : shape.lines)) *
+                       (8 + double(upTo(rows, lanes) / lanes * columnTiles));
+    cycles.drains += double(shape.lines) * (6 + double(shape.width) * double(upTo(columns * 4, 128) / 128));
+  }
+  const DepthwiseShape shape = depthwiseShape(lines * lineOf(M));
+  const bool isFar = places[left.access.buffer].space == Space::DDR;
+  const int64_t pixels = (shape.width - 1) * shape.alongStep + shape.along; // the others are zeros
+  const auto rows = double(upTo(columns * size, 64) / 64), lineCount = double(shape.inputLines);
+  const double moved = lineCount * double(pixels * columns * size) * sharers / config.ddrBytesPerCycle;
+  const double load = 16 + (isFar ? config.ddrLatency : config.llbLatency) +
+                      std::max(lineCount * double(pixels) * rows, isFar ? moved : 0);
+  cycles.loads = load + 16 + config.l1Latency + lineCount * double(shape.pixels - pixels) * rows;
+  return cycles;
+}
+
+/// Tilings of one of so many parts of lines.
+void MatrixNest::rankDepthwise(std::vector<std::pair<double, Tiling>> &ranked, int64_t parts) const {
+  const unsigned size = sizeOf(left.type);
   const int64_t allColumns = extentOf(N), allLines = nest.loops[*rowLoop].extent;
-  for (int64_t columnParts = 1, last = 0; columnParts <= allColumns; ++columnParts) {
+  auto add = [&](int64_t columns, int64_t block, int64_t lines, unsigned feedSlots) {
+    const DepthwiseCycles each = depthwiseCycles(lines, block, columns),
+                          rest = depthwiseCycles(allLines % lines, block, columns);
+    const double others = allLines % lines > 0, times = double(parts * llvm::divideCeil(allColumns, columns));
+    auto sum = [&](auto cyclesOf) {
+      return times * (double(allLines / lines) * cyclesOf(each) + others * cyclesOf(rest));
+    };
+    auto compute = [&](const DepthwiseCycles &tile) {
+      return std::max(feedSlots == 1 ? tile.feeds + tile.products : std::max(tile.feeds, tile.products), tile.drains);
+    };
+    const DepthwiseCycles &last = others > 0 ? rest : each;
+    const double cycles = std::max(sum([](const DepthwiseCycles &tile) { return tile.loads; }) + compute(last),
+                                   each.loads + sum(compute));
+    Tiling tiling;
+    tiling.tile = {lines * lineOf(M), columns, 1};
+    tiling.hold = {Hold::Window, Hold::All};
+    tiling.feedSlots = feedSlots;
+    tiling.line = hasPartsOfLines ? lineOf(M) : 0;
+    tiling.block = block * lineOf(M);
+    ranked.emplace_back(cycles + last.drains, tiling);
+  };
+  for (int64_t columnParts = 1, lastColumns = 0; columnParts <= allColumns; ++columnParts) {
     const int64_t columns =
         std::min(allColumns, upTo(static_cast<int64_t>(llvm::divideCeil(allColumns, columnParts)), lanes));
-    if (columns == last)
+    if (columns == lastColumns)
       continue;
-    last = columns;
-    for (int64_t lineParts = 1, lastLines = 0; lineParts <= allLines; ++lineParts) {
-      const auto lines = static_cast<int64_t>(llvm::divideCeil(allLines, lineParts));
-      if (lines == lastLines)
+    lastColumns = columns;
+    for (int64_t blocks = 1, lastBlock = 0; blocks <= allLines; ++blocks) {
+      const auto block = static_cast<int64_t>(llvm::divideCeil(allLines, blocks));
+      if (block == lastBlock)
         continue;
-      lastLines = lines;
-      const DepthwiseShape shape = depthwiseShape(lines * lineOf(M));
+      lastBlock = block;
+      const DepthwiseShape shape = depthwiseShape(block * lineOf(M));
       const int64_t fed = shape.fedRows(), sums = shape.lines * shape.rowsOfLine();
-      const int64_t window = shape.inputLines * shape.pixels * columns * size;
-      const int64_t results = lines * shape.width * columns * int64_t{sizeOf(nest.type)};
-      for (unsigned feedSlots : {2u, 1u}) {
+      const int64_t weightSlots = columns < allColumns ? 2 : 1;
+      for (int64_t feedSlots : {2, 1}) {
         if (fed > 1024 || sums > 1024 || columns > 1024 ||
             fractalsOf(fed, columns, size) * feedSlots > int64_t(config.l0aBytes) ||
-            shape.along * shape.across * fractalsOf(columns, 1, size) * 2 > int64_t(config.l0bBytes) ||
+            shape.along * shape.across * fractalsOf(columns, 1, size) * weightSlots > int64_t(config.l0bBytes) ||
             upTo(sums, lanes) / lanes * (upTo(columns, lanes) / lanes) * int64_t{tileBytes} * 2 >
-                int64_t(config.l0cBytes) ||
-            2 * window + 4 * results > int64_t(config.l1Bytes))
+                int64_t(config.l0cBytes))
           continue;
-        const double feeds = double(shape.along) * (6 + double(fractalsOf(fed, columns, size)) / 128);
-        const double products = double(shape.along * shape.across) *
-                                (8 + double(upTo(sums, lanes) / lanes * (upTo(columns, lanes) / lanes)));
-        const double drains = double(lines) * (6 + double(shape.width) * double(upTo(columns * 4, 128) / 128));
-        const double loads =
-            16 + config.llbLatency + double(shape.inputLines * shape.pixels) * double(upTo(columns * size, 64) / 64);
-        const double cycles =
-            feedSlots == 1 ? std::max({feeds + products, drains, loads}) : std::max({feeds, products, drains, loads});
-        Tiling tiling;
-        tiling.tile = {lines * shape.width, columns, 1};
-        tiling.hold = {Hold::Window, Hold::All};
-        tiling.feedSlots = feedSlots;
-        ranked.emplace_back(
-            cycles * double(llvm::divideCeil(allColumns, columns)) * double(llvm::divideCeil(allLines, lines)), tiling);
+        for (int64_t lines = block; lines <= allLines; lines += block) {
+          const int64_t window = ((lines - 1) * shape.acrossStep + shape.across) * shape.pixels * columns * size;
+          const int64_t results = lines * shape.width * columns * int64_t{sizeOf(nest.type)};
+          if (2 * window + 4 * results > int64_t(config.l1Bytes))
+            break;
+          add(columns, block, lines, static_cast<unsigned>(feedSlots));
+        }
       }
     }
   }
-  llvm::sort(ranked, [](const auto &a, const auto &b) {
-    return std::pair(a.first, a.second.tile) < std::pair(b.first, b.second.tile);
-  });
-  std::vector<Tiling> tilings;
-  for (auto &[cycles, tiling] : llvm::ArrayRef(ranked).take_front(most))
-    tilings.push_back(tiling);
-  return tilings;
 }
 
 /// Rows of the right factor: one for each tap.
@@ -218,15 +305,18 @@ bool MatrixNest::feedTapWeights() {
   return true;
 }
 
-bool MatrixNest::emitTaps() {
-  const DepthwiseShape shape = depthwiseShape(tile[M]);
+/// Of some lines of a tile, which lie `lineAdvances` further in each iteration.
+bool MatrixNest::emitTaps(int64_t lines, llvm::ArrayRef<Advance> lineAdvances, int64_t firstLine) {
+  const DepthwiseShape shape = depthwiseShape(lines * lineOf(M));
   const unsigned size = sizeOf(left.type);
   const int64_t block = fractalsOf(lanes, tile[N], size); // of 16 rows
   const int64_t tilesOfRows = upTo(tile[N], lanes) / lanes * int64_t{tileBytes};
+  const int64_t first = firstLine * shape.acrossStep * shape.pixels * tile[N] * size;
   const bool isFlat = shape.acrossStep == 1; // all lines of a tap follow on one another in the feed
   for (int64_t along = 0; along < shape.along; ++along) {
     stream.beginTurn(*rooms->pieceTurn);
-    std::optional<Operand> from = stream.at(room(MatrixRooms::Left), static_cast<uint64_t>(along * tile[N] * size)),
+    std::optional<Operand> from = stream.at(room(MatrixRooms::Left),
+                                            static_cast<uint64_t>(first + along * tile[N] * size), lineAdvances),
                            to = stream.at(room(MatrixRooms::FedLeft));
     if (!from || !to)
       return refuseAddresses();
@@ -269,9 +359,58 @@ bool MatrixNest::emitTaps() {
   return true;
 }
 
+/// Blocks of lines, each of which becomes results. Of a tile, L1 has more lines than the matrix unit's memories, and
+/// fewer of them are loaded for two tiles.
+bool MatrixNest::emitBlocks(const Instruction &drain, MatrixRooms::Role result) {
+  const int64_t lines = tile[M] / lineOf(M), block = std::min(lines, tiling.block / lineOf(M)), whole = lines / block;
+  if (whole > 1) {
+    if (stream.depth() == numLoops)
+      return refuse("more loops than the sequencer has");
+    stream.openLoop(static_cast<uint64_t>(whole));
+  }
+  if (!emitBlock(drain, result, block, 0, whole > 1))
+    return false;
+  if (whole > 1)
+    stream.closeLoop();
+  return lines % block == 0 || emitBlock(drain, result, lines % block, whole * block, false);
+}
+
+/// A drain for each line, which is longer in the accumulators.
+bool MatrixNest::emitBlock(Instruction drain, MatrixRooms::Role result, int64_t lines, int64_t firstLine,
+                           bool isLooped) {
+  const DepthwiseShape shape = depthwiseShape(lines * lineOf(M));
+  const int64_t window = shape.acrossStep * shape.pixels * tile[N] * sizeOf(left.type); // of a line of the result
+  const int64_t row = shape.width * tile[N] * sizeOf(drain.dstType);
+  llvm::SmallVector<Advance, 1> windows, rows;
+  if (isLooped) {
+    windows.push_back({stream.depth() - 1, lines * window});
+    rows.push_back({stream.depth() - 1, lines * row});
+  }
+  if (tiling.isInBlocks())
+    stream.beginTurn(*rooms->blockTurn);
+  std::optional<Operand> to = stream.at(room(result), static_cast<uint64_t>(firstLine * row), rows);
+  if (!to)
+    return refuseAddresses();
+  drain.dst() = *to;
+  if (!emitTaps(lines, windows, firstLine))
+    return false;
+  const bool isDense = shape.rowsOfLine() == shape.width;
+  drain.extent[1] = static_cast<uint32_t>(isDense ? lines * shape.width : shape.width);
+  const auto line = static_cast<uint64_t>(shape.rowsOfLine() / lanes * (upTo(tile[N], lanes) / lanes)) * tileBytes;
+  for (int64_t each = 0; each < (isDense ? 1 : lines); ++each) {
+    if (!add(drain))
+      return false;
+    drain.src(0).byte += line;
+    drain.dst().byte += static_cast<uint64_t>(row);
+  }
+  if (tiling.isInBlocks())
+    stream.endTurn(*rooms->blockTurn);
+  return true;
+}
+
 /// Of the rooms of a depthwise nest: bytes of the fed factors, and of the accumulators.
 std::array<uint64_t, 3> MatrixNest::depthwiseBytes() const {
-  const DepthwiseShape shape = depthwiseShape(tile[M]);
+  const DepthwiseShape shape = depthwiseShape(std::min(tile[M], tiling.block));
   const unsigned size = sizeOf(left.type);
   return {static_cast<uint64_t>(fractalsOf(shape.fedRows(), tile[N], size)),
           static_cast<uint64_t>(shape.along * shape.across * fractalsOf(tile[N], 1, size)),

@@ -43,6 +43,11 @@ struct Tiling {
   std::array<Hold, 2> hold = {Hold::Pieces, Hold::Pieces};
   std::array<unsigned, 2> slots = {2, 2}; ///< of the factors in L1
   unsigned feedSlots = 2, resultSlots = 2;
+  // Of a depthwise nest.
+  int64_t line = 0;  ///< pixels of the parts that its lines are cut into; 0: they are whole
+  int64_t block = 0; ///< rows of a tile that are in the matrix unit's memories at once; 0: all
+
+  bool isInBlocks() const { return block && block < tile[M]; }
 };
 
 /// The rooms and turns of all parts of a nest.
@@ -53,7 +58,7 @@ struct MatrixRooms {
   bool hasColumns = false;                    ///< operands of columns are in L1, for all of them
   bool hasSides = false;                      ///< so are those of a computed factor that change along the sum alone
   std::vector<std::optional<unsigned>> turns; ///< by number of loops around
-  std::optional<unsigned> pieceTurn, chunkTurn, rawTurn;
+  std::optional<unsigned> pieceTurn, blockTurn, chunkTurn, rawTurn;
   std::array<std::optional<unsigned>, 2> loadTurns; ///< of held factors, which are loaded one turn ahead
   std::array<bool, 2> isLoaded = {};                ///< of factors that are the same in all parts
 };
@@ -89,6 +94,7 @@ private:
   int longest(llvm::function_ref<bool(unsigned)> isWanted) const;
   bool emitTiling(const Tiling &wanted);
   bool emitTiling(const Tiling &wanted, bool keepsColumns);
+  bool emitLines(MatrixRooms &shared);
   bool emitParts(Axis axis, MatrixRooms &shared);
   bool emitWhole(MatrixRooms &shared);
   void orderLoops();
@@ -169,9 +175,15 @@ private:
   DepthwiseShape depthwiseShape(int64_t rows) const;
   MatrixWindow depthwiseWindow(int64_t rows) const;
   std::vector<Tiling> depthwiseTilings() const;
+  struct DepthwiseCycles {
+    double loads = 0, feeds = 0, products = 0, drains = 0;
+  };
+  DepthwiseCycles depthwiseCycles(int64_t lines, int64_t block, int64_t columns) const;
+  void rankDepthwise(std::vector<std::pair<double, Tiling>> &ranked, int64_t parts) const;
+  MatrixNest partOfLines(int64_t begin, int64_t length) const;
   bool emitTapWeights(const Operand &from, const Operand &to);
   bool feedTapWeights();
-  bool emitTaps();
+  bool emitTaps(int64_t lines, llvm::ArrayRef<Advance> lineAdvances, int64_t firstLine);
   std::array<uint64_t, 3> depthwiseBytes() const;
 
   // What is done to each result (MatrixResult.cpp).
@@ -202,7 +214,8 @@ private:
   bool emitNumbers();
   bool emitNumbersOf(unsigned number);
   bool emitDrain();
-  bool emitDrains(Instruction drain);
+  bool emitBlocks(const Instruction &drain, MatrixRooms::Role result);
+  bool emitBlock(Instruction drain, MatrixRooms::Role result, int64_t lines, int64_t firstLine, bool isLooped);
   bool emitAfter(unsigned number);
   bool setTile(Instruction &instruction, unsigned operand, const Tile &tile);
   /// The numbers of tiles that belong to no node.
@@ -262,7 +275,7 @@ private:
   const Ring *ring = nullptr;
   MatrixNest *odd = nullptr; ///< the ring's odd rows
   bool isOdd = false;        ///< this is them: the right factor is there
-  bool isDepthwise = false;
+  bool isDepthwise = false, hasPartsOfLines = false;
   unsigned tapAlong = 0, tapAcross = 0; ///< of a depthwise nest: loops of the sum
   std::optional<unsigned> rowLoop;      ///< around the one of the rows, whose lines follow on one another in the result
   Tiling tiling;

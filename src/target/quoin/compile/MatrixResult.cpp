@@ -303,23 +303,6 @@ bool MatrixNest::emitNumbersOf(unsigned number) {
   return true;
 }
 
-/// A drain for each line of a depthwise tile, whose lines are longer in the accumulators.
-bool MatrixNest::emitDrains(Instruction drain) {
-  const DepthwiseShape shape = depthwiseShape(tile[M]);
-  if (shape.rowsOfLine() == shape.width)
-    return add(std::move(drain));
-  const uint64_t line =
-      static_cast<uint64_t>(shape.rowsOfLine()) / 16 * llvm::divideCeil(static_cast<uint64_t>(tile[N]), 16) * tileBytes;
-  drain.extent[1] = static_cast<uint32_t>(shape.width);
-  for (int64_t each = 0; each < shape.lines; ++each) {
-    if (!add(drain))
-      return false;
-    drain.src(0).byte += line;
-    drain.dst().byte += static_cast<uint64_t>(shape.width * tile[N]) * sizeOf(drain.dstType);
-  }
-  return true;
-}
-
 /// Accumulators of a tile become its result, if nothing else is to be done.
 bool MatrixNest::emitDrain() {
   const Drain plan = drainOf();
@@ -328,8 +311,8 @@ bool MatrixNest::emitDrain() {
   const DType type = isResult ? nest.type : nest.nodes[plan.node].type;
   if (!isResult && !makeRoom(MatrixRooms::Drained, Space::L1, uint64_t{columns} * rows * sizeOf(type), 1, 0))
     return false;
-  std::optional<Operand> from = stream.at(room(MatrixRooms::Accumulators)),
-                         to = stream.at(room(isResult ? MatrixRooms::Result : MatrixRooms::Drained));
+  const MatrixRooms::Role result = isResult ? MatrixRooms::Result : MatrixRooms::Drained;
+  std::optional<Operand> from = stream.at(room(MatrixRooms::Accumulators)), to = stream.at(room(result));
   if (!from || !to)
     return refuseAddresses();
   Instruction drain;
@@ -356,7 +339,7 @@ bool MatrixNest::emitDrain() {
       return refuseAddresses();
     drain.src(2) = *scale;
   }
-  if (isDepthwise ? !emitDrains(std::move(drain)) : !add(std::move(drain)))
+  if (isDepthwise ? !emitBlocks(drain, result) : !add(std::move(drain)))
     return false;
   if (isResult)
     return true;
