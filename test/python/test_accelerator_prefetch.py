@@ -156,7 +156,7 @@ def test_cores_share_rows_and_columns(images: int, channels: int, columns: int) 
     """A product is cut along both, so that each core reads less of both factors; no two cores write to one line."""
     torch = pytest.importorskip("torch")
     net, x = torch.nn.Conv2d(channels, columns, 1, stride=2).half().eval(), torch.randn(images, channels, 14, 14).half()
-    (got,) = perpend.compile(net, example_inputs=(x,), target="quoin:c8")(x.numpy())
+    got = perpend.compile(net, example_inputs=(x,), target="quoin:c8")(x.numpy())
     with torch.no_grad():
         wanted = net.float()(x.float()).numpy()
     np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=4e-3, atol=4e-3)
@@ -292,7 +292,7 @@ def test_small_constants_come_together(channels: int, tmp_path: Path) -> None:
             values.normal_()
         modules += [torch.nn.Conv2d(channels, channels, 1, bias=False), norm, torch.nn.ReLU()]
     net, x = torch.nn.Sequential(*modules).half().eval(), torch.randn(1, channels, 8, 8).half()
-    (got,) = perpend.compile(net, example_inputs=(x,), target="quoin:c8")(x.numpy())
+    got = perpend.compile(net, example_inputs=(x,), target="quoin:c8")(x.numpy())
     path, report = tmp_path / "program.qn", tmp_path / "report.json"
     perpend.import_model(net, example_inputs=(x,)).compile(str(path), {"target": "quoin:c8"})
     with torch.no_grad():

@@ -229,7 +229,7 @@ def test_a_call_that_refuses_its_data() -> None:
     compiled = perpend.compile(Cholesky(), example_inputs=(x,), target="quoin:t1")
     with pytest.raises(RuntimeError, match="positive"):
         compiled((-x).numpy())
-    np.testing.assert_allclose(compiled(x.numpy())[0], np.eye(3) + 1)
+    np.testing.assert_allclose(compiled(x.numpy()), np.eye(3) + 1)
 
 
 def test_data_decides_sizes() -> None:
@@ -289,3 +289,37 @@ def test_what_programs_cannot_have(tmp_path: Path) -> None:
         perpend.compile(symbolic, target="quoin:t1")
     (tmp_path / "cut.qn").write_bytes(b"\x7fELF" + bytes(80))
     assert "cut.qn" in reject("run", tmp_path / "cut.qn", folder=tmp_path)
+
+
+def test_a_module_returns_what_it_returns_elsewhere() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Several(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, by: Any, power: int = 2) -> Any:
+            return {"product": x * by, "count": 3, "parts": [x**power, None, (by - 1).sum()]}
+
+    x, by = torch.randn(3, 4).bfloat16(), torch.randn(4).bfloat16()
+    compiled = perpend.compile(Several(), example_inputs=(x, by), target="quoin:t1")
+    wanted, got = Several()(x, by), compiled(x, by=by)
+    assert set(got) == set(wanted) and got["count"] == 3 and got["parts"][1] is None
+    for a, b in [(wanted["product"], got["product"]), (wanted["parts"][0], got["parts"][0])]:
+        torch.testing.assert_close(b, a)
+    assert got["parts"][2].shape == ()
+    got["product"] += 1  # results are the caller's
+    with pytest.raises(TypeError, match="got also 'other'"):
+        compiled(x, other=by)
+
+
+def test_a_module_of_arrays_returns_arrays() -> None:
+    torch = pytest.importorskip("torch")
+    x = floats(2, 3)
+    got = perpend.compile(torch.nn.Tanh(), example_inputs=(torch.tensor(x),), target="quoin:t1")(x)
+    assert isinstance(got, np.ndarray)
+    np.testing.assert_allclose(got, np.tanh(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["quoin:t1", "aarch64"])
+def test_torch_compile_runs_on_this_machine(target: str) -> None:
+    torch = pytest.importorskip("torch")
+    with torch.no_grad(), pytest.raises(ValueError, match=f"runs models on this machine, got '{target}'"):
+        torch.compile(torch.nn.Linear(4, 2), backend="perpend", options={"target": target})(torch.ones(3, 4))
