@@ -39,7 +39,7 @@ public:
   explicit Planner(host::EntryOp entry) : entry(entry), module(entry->getParentOfType<ModuleOp>()) {}
   FailureOr<MainProgram> plan();
   /// For main as code.
-  FailureOr<MainProgram> planDynamic();
+  FailureOr<MainProgram> planDynamic(std::string cause);
 
 private:
   LogicalResult placeMemory();
@@ -52,7 +52,7 @@ private:
   LogicalResult addCall(host::CallOp call);
   /// Errors: no function of the runtime's library that needs no operating system.
   LogicalResult checkFunction(host::CallOp call);
-  LogicalResult unsupported(Operation *op, StringRef what);
+  LogicalResult unsupported(Operation *op, StringRef what, StringRef hint = {});
 
   Range take(uint64_t bytes);
   std::vector<Range> nearNow() const;
@@ -87,9 +87,12 @@ static std::string locationOf(Operation *op) {
   return name.empty() ? op->getName().getStringRef().str() : ("node '" + name + "'").str();
 }
 
-LogicalResult Planner::unsupported(Operation *op, StringRef what) {
+LogicalResult Planner::unsupported(Operation *op, StringRef what, StringRef hint) {
   return op->emitError("a program of an accelerator cannot have ")
-         << what << graph::Hint("give symbols as numbers (--dim n=4), or compile for a processor");
+         << what
+         << graph::Hint(hint.empty() ? "give symbols as numbers (--dim n=4; in Python, dims={\"n\": 4} or no "
+                                       "dynamic_shapes), or compile for a processor"
+                                     : hint);
 }
 
 Range Planner::take(uint64_t bytes) {
@@ -110,25 +113,29 @@ FailureOr<uint64_t> Planner::bytesOf(Operation *op, host::PlaceType type) {
 }
 
 /// Whether its values are numbers, and their sizes are known.
-static bool isFixed(host::CallOp call) {
+static bool isOfFixedSizes(host::CallOp call) {
   return llvm::none_of(call.getOutputs().getTypes(), llvm::IsaPred<host::RoomType>) &&
          llvm::none_of(target::tensorsOf(call),
                        [](RankedTensorType type) { return graph::isHandle(type.getElementType()); });
 }
 
-/// Whether the order of main, or a size, depends on data.
-static bool isDynamic(host::EntryOp entry) {
+/// What data decides of the order of main, or of sizes; empty: nothing.
+static std::string decidedByData(host::EntryOp entry) {
   if (!entry.symbolNames().empty())
-    return true;
-  return entry
-      .walk([](Operation *op) {
-        if (auto call = dyn_cast<host::CallOp>(op))
-          return isFixed(call) ? WalkResult::advance() : WalkResult::interrupt();
-        const bool isFixed = isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp,
-                                 host::ConstantOp, host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
-        return isFixed ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
+    return "the number '" + entry.symbolNames().front() + "'";
+  std::string cause;
+  entry.walk([&](Operation *op) {
+    auto call = dyn_cast<host::CallOp>(op);
+    const bool isFixed =
+        call ? isOfFixedSizes(call)
+             : isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp, host::ConstantOp,
+                   host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
+    if (isFixed)
+      return WalkResult::advance();
+    cause = locationOf(op);
+    return WalkResult::interrupt();
+  });
+  return cause;
 }
 
 /// Whether what touches it, or a place in it, are kernels, which read and write it.
@@ -336,11 +343,12 @@ LogicalResult Planner::addCall(host::CallOp call) {
   return success();
 }
 
-FailureOr<MainProgram> Planner::planDynamic() {
+FailureOr<MainProgram> Planner::planDynamic(std::string cause) {
   for (const std::string &symbol : entry.symbolNames())
     if (!llvm::is_contained(entry.dataSymbolNames(), symbol))
       return unsupported(entry, "the symbol '" + symbol + "'");
   program.dynamic.emplace();
+  program.dynamic->cause = std::move(cause);
   WalkResult calls = entry.walk([&](host::CallOp call) {
     if (failed(checkFunction(call)))
       return WalkResult::interrupt();
@@ -360,9 +368,9 @@ FailureOr<MainProgram> Planner::planDynamic() {
 
 FailureOr<MainProgram> Planner::plan() {
   if (!module.getOps<host::StateOp>().empty())
-    return unsupported(entry, "states");
-  if (isDynamic(entry))
-    return planDynamic();
+    return unsupported(entry, "states", "without --state and --cache, a call takes all that came before");
+  if (std::string cause = decidedByData(entry); !cause.empty())
+    return planDynamic(std::move(cause));
   if (failed(placeMemory()))
     return failure();
   for (Operation &op : entry.getBody().front())
@@ -378,7 +386,9 @@ uint64_t Value::bytes() const {
 FailureOr<MainProgram> mainProgramOf(ModuleOp module) {
   llvm::SmallVector<host::EntryOp, 2> entries = host::entriesOf(module);
   if (entries.size() > 1)
-    return entries[1].emitError("a program of an accelerator has one entry, got ") << entries.size();
+    return entries[1].emitError("a program of an accelerator has one entry, got ")
+           << entries.size()
+           << graph::Hint("`perpend compile` makes one entry; `perpend llm compile` is for processors");
   return Planner(entries.front()).plan();
 }
 

@@ -90,6 +90,7 @@ static Step stepOf(accelerator::Step step) {
 
 static DynamicMain dynamicOf(accelerator::DynamicMain dynamic) {
   DynamicMain made;
+  made.cause = std::move(dynamic.cause);
   made.outputs = std::move(dynamic.outputs);
   made.ranks = std::move(dynamic.ranks);
   for (const accelerator::Spot &buffer : dynamic.buffers)

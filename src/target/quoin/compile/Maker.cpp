@@ -131,7 +131,8 @@ mlir::LogicalResult Maker::takePlan(mlir::ModuleOp module) {
 std::vector<std::string> Maker::report() const {
   std::vector<std::string> lines;
   if (main.dynamic)
-    return {"the scalar core runs the whole model, because data decides sizes or what runs next"};
+    return {"the scalar core runs the whole model, because data decides sizes or what runs next: " +
+            main.dynamic->cause};
   size_t kernels = 0;
   std::set<std::string> calls;
   for (const Step &step : main.steps) {
