@@ -64,14 +64,16 @@ private:
 
 } // namespace
 
-/// As joined nests are not built: a nest that computes each element from elements of its iteration.
+/// The nest of a step that only computes each element of its result once. Null: the step does something else. Copies
+/// are made of rows that had better lie in another way.
 static const Nest *mapOf(const Step &step) {
   if (!step.nests || !step.refusal.empty() || step.outputs.size() != 1 || step.nests->nests.size() != 1 ||
       !step.nests->bordered.empty() || step.nests->buffers.size() != step.inputs.size() + 1)
     return nullptr;
   const Nest &nest = step.nests->nests.front();
   const bool isPlain = !nest.combine && !nest.sum && !nest.rows && nest.borders.empty() && !nest.continues &&
-                       nest.store.base == 0 && nest.nodes[nest.value].type == nest.type && storesEachOnce(nest);
+                       nest.store.base == 0 && nest.nodes[nest.value].kind == Node::Apply &&
+                       nest.nodes[nest.value].type == nest.type && storesEachOnce(nest);
   int64_t elements = 1;
   for (const NestLoop &loop : nest.loops)
     elements *= loop.extent;
@@ -110,14 +112,20 @@ std::optional<size_t> Prologues::readerOf(size_t number) const {
   return isRead && isWhole(*llvm::find_if(reader.inputs, isIt)) ? std::optional(uses[1]) : std::nullopt;
 }
 
-/// Whether what a step reads is the same when another one runs.
+/// Whether what a step reads is the same when another one runs: no step until then writes to its memory.
 bool Prologues::keepsOperands(size_t number, size_t reader) const {
-  for (size_t each = number + 1; each <= reader; ++each)
-    for (const Value &output : main.steps[each].outputs)
-      for (const Value &input : main.steps[number].inputs)
-        if (input.arena && (output.arena == input.arena || main.steps[each].scratchArena == input.arena))
-          return false;
-  return true;
+  auto isWritten = [&](const Value &input, const Step &step) {
+    return (input.arena && step.scratchArena == input.arena) || llvm::any_of(step.outputs, [&](const Value &output) {
+             const bool overlaps = output.spot.space == input.spot.space &&
+                                   output.spot.byte < input.spot.byte + input.bytes() &&
+                                   input.spot.byte < output.spot.byte + output.bytes();
+             return output.arena == input.arena && (input.arena || overlaps);
+           });
+  };
+  const ArrayRef<Step> steps = ArrayRef(main.steps).slice(number + 1, reader - number);
+  return llvm::none_of(steps, [&](const Step &step) {
+    return llvm::any_of(main.steps[number].inputs, [&](const Value &input) { return isWritten(input, step); });
+  });
 }
 
 /// For each loop of the product the loop of the map, and how many of its iterations; and where in the map's loops the
