@@ -287,27 +287,28 @@ std::string NestEmitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
   const auto count = static_cast<unsigned>(cores.size());
   if (!decisions.cores || 2 * division.parts.size() > count)
     return emitDivision(division);
-  const auto turns = divisionInTurns(simple, count);
+  auto turns = divisionInTurns(simple, count);
   std::array<Division, 2> both;
   uint64_t inTurns = 0;
-  bool areTurns = turns.has_value();
-  for (unsigned turn = 0; areTurns && turn < both.size(); ++turn) {
+  for (unsigned turn = 0; turns && turn < both.size(); ++turn) {
     constexpr uint64_t meeting = 100;
     both[turn] = divisionOf((*turns)[turn], places, false);
-    std::vector<std::vector<Nest>> parts;
-    for (const Nest &part : both[turn].parts)
-      parts.push_back({part});
-    const std::optional<uint64_t> cycles = cyclesOf(parts, places);
-    areTurns = cycles.has_value();
-    both[turn].cycles = cycles.value_or(0);
+    const auto sharers = static_cast<unsigned>(both[turn].parts.size());
+    Stream &stream = cores.front()->stream;
+    if (!all_of(both[turn].parts, [&](auto &part) { return emitPart(part, places, stream, sharers).empty(); }) ||
+        !emitPart(both[turn].parts.front(), places, stream, sharers).empty()) {
+      turns.reset();
+      break;
+    }
+    both[turn].cycles = estimatedCycles(stream.current(), program.config, sharers);
     inTurns += both[turn].cycles + meeting;
   }
-  uint64_t least = areTurns ? std::min(inTurns, division.cycles) : division.cycles;
+  const uint64_t least = turns ? std::min(inTurns, division.cycles) : division.cycles;
   const std::vector<std::vector<Nest>> ranges = rangesOf(simple, places[simple.store.buffer], count);
   const std::optional<uint64_t> inRanges = ranges.size() > 1 ? cyclesOf(ranges, places) : std::nullopt;
   if (inRanges && *inRanges < least)
     return emitRanges(ranges, places);
-  if (!areTurns || inTurns >= division.cycles)
+  if (!turns || inTurns >= division.cycles)
     return emitDivision(division);
   std::string problem = emitDivision(both[0]);
   return problem.empty() ? emitDivision(both[1]) : problem;

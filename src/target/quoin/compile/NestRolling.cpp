@@ -55,37 +55,40 @@ std::optional<Chunks> NestEmitter::chunksOf(const EvenParts &division, ArrayRef<
   const Nest &part = division.parts.front();
   const auto workers = static_cast<unsigned>(division.parts.size());
   const uint64_t mostBytes = program.config.llbBytes / mostRingShare, leastBytes = program.config.llbBytes / 128;
+  /// With rings of so many bytes. False: there is no such ring.
+  auto visit = [&](uint64_t bytes, uint64_t to, bool isInUse) {
+    bool isFound = false;
+    for (Rolling &each : rollingsOf(part, places, input, bytes)) {
+      each.ring.byte = to;
+      each.ring.cores = 1; // any mask takes as long
+      if (division.rest > 0) {
+        const std::optional<OddRows> odd = oddRowsOf(division, each, 0);
+        if (!odd)
+          continue;
+        each.ring.odd = *odd;
+      }
+      Stream &stream = cores.back()->stream;
+      if (!emitMatrixNest(part, places, program.config, stream, workers, choices, each.ring).empty())
+        continue;
+      isFound = true;
+      constexpr uint64_t meeting = 100;
+      const uint64_t copy = each.copyCycles(program.config), count = static_cast<uint64_t>(each.chunks());
+      const uint64_t cycles = estimatedCycles(stream.current(), program.config, workers) + count * meeting;
+      const uint64_t all = std::max(cycles, copy * count), behind = count - std::min<uint64_t>(each.ring.slots, count);
+      const uint64_t first = copy * (isInUse ? 2 : 1); // cores meet before it comes to a place that is in use
+      if (all + first < least) {
+        best = {each, division.rest > 0, all - std::max(cycles, copy * behind) + copy / 2};
+        least = all + first;
+      }
+    }
+    return isFound;
+  };
   uint64_t found = 0; // bytes of a ring
   const NearMemory now = prefetch.near(number), idle = idleNear();
   for (const NearMemory *near : {&idle, &now})
-    for (uint64_t bytes = mostBytes, isFound = 0; !isFound && bytes >= leastBytes && bytes > found; bytes /= 2) {
-      const std::optional<uint64_t> to = near->highest(bytes);
-      if (!to)
-        continue;
-      for (Rolling &each : rollingsOf(part, places, input, bytes)) {
-        each.ring.byte = *to;
-        each.ring.cores = 1; // any mask takes as long
-        if (division.rest > 0) {
-          const std::optional<OddRows> odd = oddRowsOf(division, each, 0);
-          if (!odd)
-            continue;
-          each.ring.odd = *odd;
-        }
-        Stream &stream = cores.back()->stream;
-        if (!emitMatrixNest(part, places, program.config, stream, workers, choices, each.ring).empty())
-          continue;
-        isFound = found = bytes;
-        constexpr uint64_t meeting = 100;
-        const uint64_t copy = each.copyCycles(program.config), count = static_cast<uint64_t>(each.chunks());
-        const uint64_t cycles = estimatedCycles(stream.current(), program.config, workers) + count * meeting;
-        const uint64_t all = std::max(cycles, copy * count) + copy * (near == &now ? 2 : 1);
-        const uint64_t behind = count - std::min<uint64_t>(each.ring.slots, count);
-        if (all < least) {
-          best = {each, division.rest > 0, std::max(cycles, copy * count) - std::max(cycles, copy * behind) + copy / 2};
-          least = all;
-        }
-      }
-    }
+    for (uint64_t bytes = mostBytes; bytes >= leastBytes && bytes > found; bytes /= 2)
+      if (const std::optional<uint64_t> to = near->highest(bytes); to && visit(bytes, *to, near == &now))
+        found = bytes;
   return best;
 }
 
