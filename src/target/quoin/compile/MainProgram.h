@@ -73,7 +73,7 @@ template <typename Visit> void visitSpots(Step &step, Visit visit) {
 
 /// What code of main on the scalar core needs (runtime/scalar/Main.c): data decides sizes, or what runs next.
 struct DynamicMain {
-  std::string cause; ///< what data decides first
+  std::string cause;                         ///< what data decides first
   std::vector<std::optional<Range>> outputs; ///< nullopt: of a size that a run decides
   std::vector<unsigned> ranks;               ///< of outputs
   std::vector<Spot> buffers;                 ///< in the order of the program
