@@ -97,7 +97,8 @@ llvm::Error FolderReader::readContext(const Object &config) {
       continue;
     std::optional<int64_t> context = value->getAsInteger();
     if (!context || *context < 1)
-      return refuse("config.json", key + ": expected a number of tokens");
+      return llvm::createStringError("'" + pathOf("config.json") + "': " + key +
+                                     ": expected a number of tokens above 0\nhint: correct it");
     settings.context = context;
     return llvm::Error::success();
   }

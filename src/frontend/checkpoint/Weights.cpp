@@ -144,9 +144,8 @@ const StoredTensor *Weights::use(const Role &role, ArrayRef<int64_t> shape, int6
     return tensor;
   if (ArrayRef(tensor->shape) != shape)
     builder.fail("tensor '" + Twine(name) + "': expected shape " + graph::toString(shape) +
-                 ", which follows from the "
-                 "model's settings, got " +
-                 describe(*tensor));
+                 ", which follows from the model's settings, got " + describe(*tensor) +
+                 "\nhint: its settings (config.json, or the file's metadata) and its weights are of different models");
   else
     builder.fail("tensor '" + Twine(name) + "': elements of type " + infoOf(tensor->encoding).name +
                  " are not supported as weights\nhint: convert the model to one of F32, F16, BF16, Q8_0, Q4_0, Q4_K");

@@ -9,7 +9,8 @@ namespace {
 using ElfFile = llvm::object::ELFFile<llvm::object::ELF64LE>;
 
 llvm::Error malformed(llvm::StringRef name, const llvm::Twine &text) {
-  return llvm::createStringError(name + ": " + text);
+  return llvm::createStringError(name + ": " + text +
+                                 "\nhint: the file is not whole, or of another version; make it again");
 }
 
 bool readConfig(ByteReader &reader, Config &config) {
@@ -126,7 +127,7 @@ const llvm::ArrayRef<uint8_t> *sectionNamed(const Sections &sections, llvm::Stri
 llvm::Error readSections(const Sections &sections, Program &program, llvm::StringRef name) {
   const llvm::ArrayRef<uint8_t> *meta = sectionNamed(sections, metaSection);
   if (!meta)
-    return malformed(name, "section .qn.meta is missing; hint: quoin-as makes object files");
+    return malformed(name, "section .qn.meta is missing");
   if (llvm::Error error = readMeta(*meta, program, name))
     return error;
   for (unsigned core = 0; core < program.cores.size(); ++core) {
