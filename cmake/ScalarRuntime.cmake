@@ -41,7 +41,7 @@ separate_arguments(flags UNIX_COMMAND "${machine}")
 list(APPEND flags --target=riscv64-unknown-elf -O2 -Wall -Wextra -Werror -ffreestanding -ffunction-sections -fdata-sections
   -fno-pic -ftls-model=local-exec -isystem ${PERPEND_SCALAR_LIBC}/include -I${PROJECT_SOURCE_DIR}/runtime/include)
 set(objects "")
-foreach(name Builtins Call Frame Launch Main Memory)
+foreach(name Builtins Call Check Frame Launch Main Memory)
   add_custom_command(OUTPUT ${folder}/${name}.o
     COMMAND ${CMAKE_C_COMPILER} ${flags} -c ${PROJECT_SOURCE_DIR}/runtime/scalar/${name}.c -o ${folder}/${name}.o
     DEPENDS ${PROJECT_SOURCE_DIR}/runtime/scalar/${name}.c ${PROJECT_SOURCE_DIR}/runtime/scalar/Run.h

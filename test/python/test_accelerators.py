@@ -323,3 +323,38 @@ def test_torch_compile_runs_on_this_machine(target: str) -> None:
     torch = pytest.importorskip("torch")
     with torch.no_grad(), pytest.raises(ValueError, match=f"runs models on this machine, got '{target}'"):
         torch.compile(torch.nn.Linear(4, 2), backend="perpend", options={"target": target})(torch.ones(3, 4))
+
+
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+def test_a_condition_on_data_is_a_step(target: str) -> None:
+    torch = pytest.importorskip("torch")
+
+    class Checked(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Parameter(torch.randn(40, 64))
+            self.last = torch.nn.Linear(64, 64)
+
+        def forward(self, tokens: Any) -> Any:
+            torch.ops.aten._assert_async.msg((tokens < 40).all(), "expected tokens below 40")
+            rows = self.table[tokens]
+            return self.last(rows * torch.rsqrt((rows * rows).mean(-1, keepdim=True)))
+
+    net, tokens = Checked().eval(), torch.arange(16) * 2
+    compiled = perpend.compile(net, example_inputs=(tokens,), target=target)
+    assert any(line.startswith("the units run") for line in compiled.report.units)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(tokens), net(tokens), rtol=2e-5, atol=2e-5)
+    tokens[5] = 40
+    with pytest.raises(RuntimeError, match="node '.*': expected tokens below 40.*, got 1"):
+        compiled(tokens)
+    tokens[5] = 39
+    compiled(tokens)
+
+
+def test_a_number_that_decides_more_than_a_condition() -> None:
+    x = np.array([[0, 3, 0], [5, 0, 7]], np.float32)
+    compiled = perpend.compile(model_of([node("NonZero", "x", "at"), node("Cast", "at", to=1)], {"x": x}), "quoin:t1")
+    assert ["the scalar core runs the whole model" in line and "number" in line for line in compiled.report.units] == [
+        True
+    ]

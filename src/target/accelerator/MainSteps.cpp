@@ -10,6 +10,8 @@
 #include "host/Arena.h"
 #include "host/Devices.h"
 #include "host/Segments.h"
+#include "runtime/library/CallSignature.h"
+#include "target/accelerator/NumberLimits.h"
 #include "target/cpu/LibraryCalls.h"
 #include "tile/Attributes.h"
 #include "tile/kernel/Buffers.h"
@@ -27,6 +29,8 @@ namespace {
 
 /// Of what begins in main memory: a DMA burst, and a line of the race check.
 constexpr uint64_t alignment = 64;
+/// Of a program that calls functions.
+constexpr uint64_t leastHeapBytes = uint64_t{4} << 20;
 
 /// When it lives, and where.
 struct NearValue {
@@ -50,6 +54,7 @@ private:
   LogicalResult addScalar(host::ScalarOp scalar);
   LogicalResult addPlace(host::PlaceOp place);
   LogicalResult addCall(host::CallOp call);
+  LogicalResult addCheck(host::CheckOp check);
   /// Errors: no function of the runtime's library that needs no operating system.
   LogicalResult checkFunction(host::CallOp call);
   LogicalResult unsupported(Operation *op, StringRef what, StringRef hint = {});
@@ -77,7 +82,8 @@ private:
   llvm::DenseMap<mlir::Value, Spot> spots;
   llvm::DenseMap<mlir::Value, unsigned> arenas; ///< of places, and of the memory of buffers
   std::vector<NearValue> near;
-  int64_t number = -1; ///< of the step, as in host::LiveRanges
+  int64_t number = -1;                        ///< of the step, as in host::LiveRanges
+  std::map<std::string, mlir::Value> numbers; ///< places of symbols that data decides
 };
 
 } // namespace
@@ -121,15 +127,17 @@ static bool isOfFixedSizes(host::CallOp call) {
 
 /// What data decides of the order of main, or of sizes; empty: nothing.
 static std::string decidedByData(host::EntryOp entry) {
-  if (!entry.symbolNames().empty())
-    return "the number '" + entry.symbolNames().front() + "'";
+  const std::set<std::string> limited = limitedSymbolsOf(entry);
+  for (const std::string &name : entry.symbolNames())
+    if (!limited.count(name))
+      return "the number '" + name + "'";
   std::string cause;
   entry.walk([&](Operation *op) {
     auto call = dyn_cast<host::CallOp>(op);
     const bool isFixed =
         call ? isOfFixedSizes(call)
              : isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp, host::ConstantOp,
-                   host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
+                   host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp, host::ReadOp, host::CheckOp>(op);
     if (isFixed)
       return WalkResult::advance();
     cause = locationOf(op);
@@ -277,7 +285,7 @@ std::vector<Range> Planner::nearNow() const {
 }
 
 LogicalResult Planner::add(Operation *op) {
-  number += isa<host::LaunchOp, host::CopyOp, host::CallOp>(op);
+  number += isa<host::LaunchOp, host::CopyOp, host::CallOp, host::ReadOp>(op); // as host::LiveRanges counts
   const size_t before = program.steps.size();
   const LogicalResult added = addSteps(op);
   for (Step &step : MutableArrayRef(program.steps).drop_front(before))
@@ -292,6 +300,11 @@ LogicalResult Planner::addSteps(Operation *op) {
       .Case([&](host::PlaceOp place) { return addPlace(place); })
       .Case([&](host::CallOp call) { return addCall(call); })
       .Case([&](host::ScalarOp scalar) { return addScalar(scalar); })
+      .Case([&](host::ReadOp read) {
+        numbers.insert_or_assign(read.getSymbol().str(), read.getPlace());
+        return success();
+      })
+      .Case([&](host::CheckOp check) { return addCheck(check); })
       .Case([&](host::ConstantOp constant) {
         auto segment = module.lookupSymbol<host::SegmentOp>(constant.getSegment());
         spots[constant.getPlace()] = {false, program.weights.byte + static_cast<uint64_t>(segment.getOffset())};
@@ -299,6 +312,30 @@ LogicalResult Planner::addSteps(Operation *op) {
       })
       .Case<host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>([](auto) { return success(); })
       .Default([&](Operation *other) { return unsupported(other, other->getName().getStringRef()); });
+}
+
+LogicalResult Planner::addCheck(host::CheckOp check) {
+  std::optional<NumberLimits> limits = limitsOf(check);
+  auto place = limits ? numbers.find(limits->symbol) : numbers.end();
+  if (place == numbers.end())
+    return unsupported(check, "such a check");
+  mlir::Builder builder(check.getContext());
+  const std::pair<StringRef, mlir::Attribute> parameters[] = {
+      {"least", builder.getI64IntegerAttr(limits->least)},
+      {"most", builder.getI64IntegerAttr(limits->most)},
+      {"message", builder.getStringAttr(locationOf(check) + ": " + limits->message)}};
+  SmallVector<mlir::NamedAttribute> named;
+  for (const auto &[name, value] : parameters)
+    named.push_back(builder.getNamedAttr(name, value));
+  Step &step = program.steps.emplace_back();
+  step.inputs.push_back(valueOf(place->second));
+  step.call = {"perpend_scalar_check",
+               graph::parametersText(builder.getDictionaryAttr(named)),
+               {/*inputs=*/1, /*outputs=*/0, PERPEND_I64, /*rank=*/0, library::Fixed},
+               {}};
+  step.location = locationOf(check);
+  program.heapBytes = std::max(program.heapBytes, leastHeapBytes);
+  return success();
 }
 
 constexpr llvm::StringLiteral libraryFunctions[] = {
@@ -338,8 +375,8 @@ LogicalResult Planner::addCall(host::CallOp call) {
   for (auto [place, type] : llvm::zip_equal(call.getOutputs(), ArrayRef(tensors).drop_front(step.inputs.size())))
     step.outputs.push_back({type, spots.at(place), {}, arenaOf(place)});
   step.location = locationOf(call);
-  constexpr uint64_t least = uint64_t{4} << 20, copies = 16; // in other types, and of what lies between passes
-  program.heapBytes = std::max(program.heapBytes, least + copies * operandBytes);
+  constexpr uint64_t copies = 16; // in other types, and of what lies between passes
+  program.heapBytes = std::max(program.heapBytes, leastHeapBytes + copies * operandBytes);
   return success();
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 import perpend
 import pytest
 import torch
+from conformance.onnx_foreign import missing
 from frontend.checkpoint.tiny_models import CASES, Case, agree, logits, make, prompt, save
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
@@ -107,3 +108,16 @@ def test_dimensions_may_be_set(tmp_path: Path) -> None:
     agree(compiled(prompt(9)), logits(model, prompt(9)))
     with pytest.raises(perpend.CompileError, match="no input has the dimension 'm'\nhint: there are tokens:0, batch"):
         perpend.compile(tmp_path, dims={"m": 1})
+
+
+@pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+@pytest.mark.parametrize("name", ["llama-linear", "gemma2", "gpt2"])
+def test_texts_of_a_fixed_length_on_an_accelerator(name: str, target: str, tmp_path: Path) -> None:
+    model = make(CASES[name])
+    compiled: Any = perpend.compile(save(model, tmp_path), target=target, dims={"batch": 1, "n": 16})
+    assert any(line.startswith("the units run") for line in compiled.report.units)
+    (got,) = compiled(prompt(16))
+    agree(got, logits(model, prompt(16)))
+    with pytest.raises(RuntimeError, match="expected tokens from 0 to"):
+        compiled(np.full_like(prompt(16), 1 << 20))
