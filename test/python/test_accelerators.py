@@ -346,7 +346,7 @@ def test_a_condition_on_data_is_a_step(target: str) -> None:
     with torch.no_grad():
         torch.testing.assert_close(compiled(tokens), net(tokens), rtol=2e-5, atol=2e-5)
     tokens[5] = 40
-    with pytest.raises(RuntimeError, match="node '.*': expected tokens below 40.*, got 1"):
+    with pytest.raises(RuntimeError, match=r"node '.*': expected tokens below 40.*, got 1"):
         compiled(tokens)
     tokens[5] = 39
     compiled(tokens)
