@@ -336,6 +336,11 @@ def page_of(
         "depthwise convolutions (256 in a cycle of a core's matrix unit, 32 of its vector unit) are divided among both",
         "so that they end together. Biases, scales, residual sums and means count as nothing.",
         "",
+        "The bound lets everything overlap, which no order of steps can. VGG-16's last three layers need the result of",
+        "all convolutions (7.5 M cycles at the peak) and read 247 MB of weights (7.7 M), of which LLB and L1 can hold",
+        "0.5 M cycles: 14.7 M is the least. Sums leave a matrix unit at 32 numbers in a cycle, where the bound counts",
+        "64 or nothing: MobileNetV2's expansion to 112x112x96 takes 75,264 cycles for that, 18,816 for its products.",
+        "",
         "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | MX | compiled | simulated |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
