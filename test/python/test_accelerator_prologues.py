@@ -10,6 +10,7 @@ import perpend
 import pytest
 import torch
 from conformance.onnx_foreign import missing
+from onnx import TensorProto, helper
 from python.test_accelerator_inlays import written, written_by
 from python.test_accelerators import expect, floats, model_of, node
 
@@ -177,3 +178,19 @@ def test_halves(target: str, tmp_path: Path) -> None:
     with torch.no_grad():
         wanted = net.float()(x.float()).numpy()
     np.testing.assert_allclose(outputs[0].astype(np.float32), wanted, rtol=4e-3, atol=8e-3)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("types", [["INT32", "FLOAT"], ["FLOAT16", "FLOAT"], ["INT64", "INT32", "FLOAT"]])
+@pytest.mark.parametrize("operands", ["m z", "k m"])
+def test_conversions_that_change_values(types: list[str], target: str, operands: str) -> None:
+    """A factor is loaded in place of one of a wider type, which has the same values, and of no other."""
+    names = ["x", *(f"c{number}" for number in range(len(types) - 1)), "m"]
+    nodes = [
+        helper.make_node("Cast", [before], [after], to=getattr(TensorProto, name))
+        for before, after, name in zip(names, names[1:], types, strict=False)
+    ]
+    weights = {"z": floats(SUM, COLUMNS), "k": floats(COLUMNS, ROWS)}
+    used = {name: value for name, value in weights.items() if name in operands.split()}
+    inputs = {"x": 3 * floats(ROWS, SUM)}
+    expect(model_of([*nodes, node("MatMul", operands)], inputs, used), inputs, target)

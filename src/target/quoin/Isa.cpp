@@ -63,6 +63,10 @@ std::optional<Opcode> opcodeNamed(llvm::StringRef mnemonic) {
 
 unsigned sizeOf(DType type) { return dtypeSizes[unsigned(type)]; }
 bool isFloat(DType type) { return type >= DType::F16 && type <= DType::F32; }
+
+bool isWidening(DType from, DType to) {
+  return from != DType::Pred8 && to != DType::Pred8 && isFloat(from) == isFloat(to) && sizeOf(from) < sizeOf(to);
+}
 llvm::StringRef nameOf(DType type) { return dtypeNames[unsigned(type)]; }
 llvm::StringRef nameOf(Space space) { return spaceNames[unsigned(space)]; }
 llvm::StringRef nameOf(Unit unit) { return unitNames[unsigned(unit)]; }

@@ -160,6 +160,8 @@ std::optional<Opcode> opcodeNamed(llvm::StringRef mnemonic);
 
 unsigned sizeOf(DType type); ///< in bytes; 0 for None
 bool isFloat(DType type);
+/// Whether a conversion keeps all values, and their kind: floats, or whole numbers.
+bool isWidening(DType from, DType to);
 llvm::StringRef nameOf(DType type);
 llvm::StringRef nameOf(Space space);
 llvm::StringRef nameOf(Unit unit);

@@ -9,7 +9,8 @@ constexpr int64_t mostLine = 512;
 /// The load behind conversions to wider numbers.
 static const Node *loadBehind(const Nest &nest, unsigned number) {
   const Node *node = &nest.nodes[number];
-  while (node->kind == Node::Apply && node->opcode == Opcode::cvt)
+  while (node->kind == Node::Apply && node->opcode == Opcode::cvt &&
+         isWidening(nest.nodes[node->operands[0]].type, node->type))
     node = &nest.nodes[node->operands[0]];
   return node->kind == Node::Load ? node : nullptr;
 }

@@ -39,11 +39,11 @@ static SmallVector<unsigned, 8> nodesOf(const Nest &nest, unsigned value) {
 
 /// The load that changes along the most loops is the one of the factor's elements.
 std::optional<Factor> MatrixNest::computedFactor(unsigned value) const {
-  auto isWidening = [&](const Node &node) {
+  auto isWide = [&](const Node &node) {
     return node.kind == Node::Apply && node.opcode == Opcode::cvt &&
-           sizeOf(nest.nodes[node.operands[0]].type) < sizeOf(node.type);
+           isWidening(nest.nodes[node.operands[0]].type, node.type);
   };
-  while (isWidening(nest.nodes[value]))
+  while (isWide(nest.nodes[value]))
     value = nest.nodes[value].operands[0];
   std::optional<unsigned> load;
   ptrdiff_t most = 0;

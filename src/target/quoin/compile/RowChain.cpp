@@ -55,7 +55,8 @@ static bool isProduct(const Nest &nest) {
   if (nest.combine != Opcode::add || value.kind != Node::Apply || value.opcode != Opcode::mul)
     return false;
   auto loadBehind = [&](unsigned number) {
-    while (nest.nodes[number].kind == Node::Apply && nest.nodes[number].opcode == Opcode::cvt)
+    while (nest.nodes[number].kind == Node::Apply && nest.nodes[number].opcode == Opcode::cvt &&
+           isWidening(nest.nodes[nest.nodes[number].operands[0]].type, nest.nodes[number].type))
       number = nest.nodes[number].operands[0];
     return nest.nodes[number].kind == Node::Load ? &nest.nodes[number] : nullptr;
   };
