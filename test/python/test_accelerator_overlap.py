@@ -156,3 +156,30 @@ def test_products_read_narrow_floats_as_they_are(tmp_path: Path) -> None:
     text = tool("quoin-dis", path).stdout
     assert "mm.acc f16,f16->f32" in text and "cvt f16->f32" not in text
     expect(model, inputs)
+
+
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c1", "quoin:c8"])
+def test_values_of_one_unit_need_no_fence(target: str, tmp_path: Path) -> None:
+    """Each number of a row is computed from two words by some thirty instructions of the vector unit, whose results no
+    other unit reads: they are no reason to wait for all units."""
+    tables, rows = 12, 64
+    inputs = {"x": floats(rows, 32), "i": np.random.default_rng(2).integers(-50, 50, (rows, tables))}
+    inputs |= {f"t{number}": floats(50, 32) for number in range(tables)}
+    weights = {f"n{number}": np.array(number) for number in range(tables)}
+    nodes = [
+        each
+        for number in range(tables)
+        for each in (
+            node("Gather", f"i n{number}", f"i{number}", axis=1),
+            node("Gather", f"t{number} i{number}", f"r{number}"),
+        )
+    ]
+    nodes.append(node("Concat", " ".join(["x", *(f"r{number}" for number in range(tables))]), axis=1))
+    model = model_of(nodes, inputs, weights)
+    assert expect(model, inputs, target) == []
+    path = tmp_path / "tables.qn"
+    perpend.import_model(model).compile(str(path), {"target": target})
+    verified = tool("quoin-verify", path)
+    assert verified.stdout == "verified\n", verified.stderr
+    first = tool("quoin-dis", path).stdout.split(".core ")[1]
+    assert len(re.findall(r"^  fence", first, re.MULTILINE)) <= tables / 3, first

@@ -2,6 +2,9 @@
 #include "target/quoin/compile/Order.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <tuple>
 
 namespace perpend::quoin {
 
@@ -41,6 +44,39 @@ void Order::forgetKnown() {
   llvm::erase_if(past, [&](const Cell &cell) {
     return llvm::all_of(units, [&](Unit unit) { return isKnown(known[unsigned(unit)], cell); });
   });
+}
+
+/// The unit, if only one has accessed the cell.
+static std::optional<unsigned> unitOf(const Cell &cell) {
+  std::optional<unsigned> only;
+  for (unsigned unit = 0; unit < numUnits; ++unit)
+    if (cell.written[unit] || cell.read[unit]) {
+      if (only)
+        return std::nullopt;
+      only = unit;
+    }
+  return only;
+}
+
+void Order::joinNeighbours() {
+  constexpr uint64_t lineBytes = 64; // between rooms there may be a part of a line
+  llvm::sort(past, [](const Cell &one, const Cell &other) {
+    return std::tuple(one.space, one.begin, one.end) < std::tuple(other.space, other.begin, other.end);
+  });
+  std::vector<Cell> joined;
+  for (const Cell &cell : past) {
+    const bool isFar = cell.space == Space::DDR || cell.space == Space::LLB;
+    Cell *last = joined.empty() || isFar || joined.back().space != cell.space ? nullptr : &joined.back();
+    const std::optional<unsigned> unit = unitOf(cell);
+    if (!last || !unit || unitOf(*last) != unit || cell.begin > llvm::alignTo(last->end, lineBytes)) {
+      joined.push_back(cell);
+      continue;
+    }
+    last->end = std::max(last->end, cell.end);
+    join(last->written, cell.written);
+    join(last->read, cell.read);
+  }
+  past = std::move(joined);
 }
 
 bool Order::knowsFar(Unit unit) const {

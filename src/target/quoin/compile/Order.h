@@ -42,6 +42,8 @@ public:
   void publishAll();
   /// Forgets past accesses that all units know of.
   void forgetKnown();
+  /// Past accesses side by side in memory of the core that one unit alone has made become one: values that stay in it.
+  void joinNeighbours();
   /// Whether `unit` knows of all past accesses of DDR and LLB.
   bool knowsFar(Unit unit) const;
 };

@@ -529,6 +529,8 @@ void Stream::end(bool overlaps) {
   emitGenerators();
   emitTurns();
   if (order.past.size() > mostPast)
+    order.joinNeighbours();
+  if (order.past.size() > mostPast)
     fence();
   std::optional<FlagPlan> plan;
   if (overlaps && problem.empty())
