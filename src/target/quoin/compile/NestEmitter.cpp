@@ -221,12 +221,30 @@ void NestEmitter::addCopies(std::vector<Core *> &working, uint64_t cycles, uint6
   Core &copying = *cores.front();
   if (!is_contained(working, &copying))
     return copyAhead(working, cycles, false);
-  const uint64_t loads = busyCycles(copying.stream.current(), Unit::LD, program.config);
-  copyAhead(working, std::max(between, (cycles - std::min(cycles, 2 * loads)) / 2), true);
+  copyAhead(working, std::max(between, cyclesBetween(cycles, static_cast<unsigned>(working.size()))), true);
 }
 
-/// The first core has so many cycles for that.
+/// For copies between the loads of its part, which takes so long: of the time without loads as much as makes the part
+/// hardly longer, by an estimate. That says nothing about chunks of the next step, which come behind all.
+uint64_t NestEmitter::cyclesBetween(uint64_t cycles, unsigned sharers) const {
+  const Section &section = cores.front()->stream.current();
+  const uint64_t loads = busyCycles(section, Unit::LD, program.config), free = cycles - std::min(cycles, loads);
+  const uint64_t least = (free - std::min(free, loads)) / 2, longest = cycles + cycles / 64;
+  if (nextChunks)
+    return least;
+  constexpr uint64_t shares = 8;
+  for (uint64_t share = shares - 1; free * share / shares > least; --share) {
+    const uint64_t most = free * share / shares;
+    const std::vector<Copy> copies = Prefetch(prefetch).next(number, stagedNow, most * program.config.ddrBytesPerCycle);
+    if (bestSpread(copies, section, program.config, sharers).cycles <= longest)
+      return most;
+  }
+  return least;
+}
+
+/// The first core has so many cycles for that, of which the answer of DDR takes some.
 void NestEmitter::copyAhead(std::vector<Core *> &working, uint64_t cycles, bool isBetween) {
+  cycles -= std::min<uint64_t>(cycles, transferStart + program.config.ddrLatency);
   idle[number] += cycles;
   Core &copying = *cores.front();
   uint64_t moved = 0; // bytes of DDR

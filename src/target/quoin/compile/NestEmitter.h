@@ -105,6 +105,7 @@ private:
   /// no longer than others, because it also copies.
   std::vector<Core *> workersOf(size_t parts);
   void addCopies(std::vector<Core *> &working, uint64_t cycles, uint64_t between = 0);
+  uint64_t cyclesBetween(uint64_t cycles, unsigned sharers) const;
   void endSections(llvm::ArrayRef<Core *> working);
   bool emitChunks(const EvenParts &division, llvm::ArrayRef<Spot> places, const Chunks &all);
   void placeNextChunks();
