@@ -126,6 +126,24 @@ def test_what_all_rows_have_is_loaded_once(target: str, tmp_path: Path) -> None:
         assert len(re.findall(r"ld\.1d \S+ L1\[\S+\], \S+\], e0=301\b", core)) == 2, core
 
 
+def test_cores_load_before_they_meet(tmp_path: Path) -> None:
+    """Weights of a product come while other cores still compute what is in front of it. What those compute does not."""
+    nodes, inputs, weights = [], {"x": floats(1, 64, 16, 16)}, {}
+    for layer in range(4):
+        size = 3 if layer % 2 else 1
+        weights[f"w{layer}"], weights[f"b{layer}"] = floats(64, 64, size, size) / 24, floats(64)
+        pads = [size // 2] * 4
+        nodes.append(node("Conv", f"{f'v{layer - 1}' if layer else 'x'} w{layer} b{layer}", f"v{layer}", pads=pads))
+    model = model_of([*nodes, node("Relu", "v3")], inputs, weights)
+    assert expect(model, inputs, "quoin:c8") == []
+    path = tmp_path / "early.qn"
+    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
+    assert tool("quoin-verify", path).stdout == "verified\n"
+    for core in tool("quoin-dis", path).stdout.split(".core ")[1:]:
+        meetings = re.findall(r"setf ST>SEQ:(?:(?!waitf ST>SEQ).)*waitf ST>SEQ", core, re.DOTALL)
+        assert any(re.search(r" ld\.", meeting) for meeting in meetings), core
+
+
 def test_primes_have_large_tiles(tmp_path: Path) -> None:
     """A prime extent of more than L1 holds takes little more time than one that tiles divide."""
     times = []

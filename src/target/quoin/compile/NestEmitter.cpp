@@ -70,26 +70,32 @@ unsigned NestEmitter::finish() {
   return inOrder;
 }
 
+uint32_t NestEmitter::allCores() const { return maskTrailingOnes<uint32_t>(static_cast<unsigned>(cores.size())); }
+
 void NestEmitter::meet() {
   if (cores.size() == 1)
     return;
   for (const std::unique_ptr<Core> &core : cores) {
-    core->stream.meet(maskTrailingOnes<uint32_t>(static_cast<unsigned>(cores.size())));
+    core->stream.meet(allCores());
     core->far.clear();
   }
 }
 
+/// Whether another core has used the range since the cores met, and one of the two writes it.
+bool NestEmitter::isUsedByOthers(const Core &core, const FarRange &range) const {
+  return any_of(cores, [&](const std::unique_ptr<Core> &other) {
+    return other.get() != &core && any_of(other->far, [&](const FarRange &far) {
+             return range.space == far.space && (range.isWritten || far.isWritten) && range.begin < far.end &&
+                    far.begin < range.end;
+           });
+  });
+}
+
 /// Cores meet where one of them needs what another one has written, or writes what that reads.
-void NestEmitter::meetIfNeeded(ArrayRef<Core *> working) {
-  auto conflict = [](const FarRange &one, const FarRange &other) {
-    return one.space == other.space && (one.isWritten || other.isWritten) && one.begin < other.end &&
-           other.begin < one.end;
-  };
-  for (const Core *core : working)
-    for (const FarRange &range : core->stream.farRanges())
-      for (const std::unique_ptr<Core> &other : cores)
-        if (other.get() != core && any_of(other->far, [&](const FarRange &far) { return conflict(range, far); }))
-          return meet();
+bool NestEmitter::mustMeet(ArrayRef<Core *> working) const {
+  return any_of(working, [&](const Core *core) {
+    return any_of(core->stream.farRanges(), [&](const FarRange &range) { return isUsedByOthers(*core, range); });
+  });
 }
 
 /// On the matrix unit or else on the vector unit; of a depthwise convolution, on the one that is faster.
@@ -272,13 +278,26 @@ void NestEmitter::copyAhead(std::vector<Core *> &working, uint64_t cycles, bool 
   quoin::addCopies(copies, copying.stream);
 }
 
-/// Sections of these cores are in their streams.
+/// Sections of these cores are in their streams. Where the cores have to meet, what a section loads at its beginning
+/// comes before that, unless another core may still write it: until the last core is there, load units have time.
 void NestEmitter::endSections(ArrayRef<Core *> working) {
-  meetIfNeeded(working);
-  for (Core *core : working) {
-    append_range(core->far, core->stream.farRanges());
-    core->stream.end();
+  std::vector<std::vector<FarRange>> used;
+  for (const Core *core : working)
+    used.push_back(core->stream.farRanges());
+  if (mustMeet(working)) {
+    for (const std::unique_ptr<Core> &core : cores)
+      if (is_contained(working, core.get()))
+        core->stream.endBehindMeeting(allCores(), [&](const FarRange &range) { return !isUsedByOthers(*core, range); });
+      else
+        core->stream.meet(allCores());
+    for (const std::unique_ptr<Core> &core : cores)
+      core->far.clear();
+  } else {
+    for (Core *core : working)
+      core->stream.end();
   }
+  for (auto [core, ranges] : zip_equal(working, used))
+    append_range(core->far, ranges);
 }
 
 std::optional<uint64_t> NestEmitter::cyclesOf(ArrayRef<std::vector<Nest>> parts, ArrayRef<Spot> places) {

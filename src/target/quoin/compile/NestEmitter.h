@@ -100,7 +100,8 @@ private:
   uint64_t cyclesOfCopying(const Division &all, const Division &others) const;
   bool isSpreadWorth(const Division &all, const Division &others, uint64_t copying);
   Division divisionOf(const std::vector<Nest> &parts, llvm::ArrayRef<Spot> places, bool isStaged);
-  void meetIfNeeded(llvm::ArrayRef<Core *> working);
+  bool isUsedByOthers(const Core &core, const FarRange &range) const;
+  bool mustMeet(llvm::ArrayRef<Core *> working) const;
   /// The cores that get so many parts: not the first one, if another one is free; else it gets the last part, which is
   /// no longer than others, because it also copies.
   std::vector<Core *> workersOf(size_t parts);
@@ -117,6 +118,7 @@ private:
   void copyAhead(std::vector<Core *> &working, uint64_t cycles, bool isBetween);
   /// No core goes on before all have done what they have been given.
   void meet();
+  uint32_t allCores() const;
 
   Program &program;
   llvm::ArrayRef<Piece> pieces; ///< of the steps

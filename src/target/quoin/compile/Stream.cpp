@@ -170,22 +170,6 @@ bool Stream::insert(llvm::ArrayRef<LoopItem> items) {
   return true;
 }
 
-void Stream::addMeeting(uint32_t mask) {
-  addNoteOfLoads();
-  addMeetingOfNote(mask);
-}
-
-void Stream::addNoteOfLoads() { section.items.emplace_back().kind = Item::Loaded; }
-
-void Stream::addMeetingOfNote(uint32_t mask) {
-  constexpr uint32_t own = 1; // meetings of all cores have barrier 0
-  Item &item = section.items.emplace_back();
-  item.kind = Item::Meet;
-  item.instruction.opcode = Opcode::bar;
-  item.instruction.axis = own;
-  item.instruction.mask = mask;
-}
-
 void Stream::addCopy(uint64_t from, uint64_t to, uint64_t bytes) {
   const DType type = bytes % 4 ? DType::I8 : DType::I32;
   const uint64_t most = 65535 / lineBytes * lineBytes * sizeOf(type);
@@ -524,6 +508,10 @@ void Stream::emitInOrder() {
 void Stream::end(bool overlaps) {
   mark(Item::EndTurn, 0);
   moveRooms();
+  endWithFlags(overlaps);
+}
+
+void Stream::endWithFlags(bool overlaps) {
   orderFarUses();
   numberTurns();
   emitGenerators();
@@ -539,14 +527,18 @@ void Stream::end(bool overlaps) {
     emitInOrder();
     return begin();
   }
-  for (const SectionFlag &flag : plan->flags)
+  emitFlagged(*plan);
+  begin();
+}
+
+void Stream::emitFlagged(const FlagPlan &plan) {
+  for (const SectionFlag &flag : plan.flags)
     if (const unsigned tokens = flag.isOnce ? 1 : flag.credit)
       emitFlag(Opcode::setf, flag, tokens);
-  emitItems(*plan);
-  for (const SectionFlag &flag : plan->flags)
+  emitItems(plan);
+  for (const SectionFlag &flag : plan.flags)
     if (flag.credit)
       emitFlag(Opcode::waitf, flag, flag.credit);
-  begin();
 }
 
 void Stream::addAlone(Instruction instruction) {
@@ -554,21 +546,6 @@ void Stream::addAlone(Instruction instruction) {
   instruction.location = location;
   instructions.push_back(std::move(instruction));
   fence();
-}
-
-void Stream::meet(uint32_t mask) {
-  if (order.knowsFar(Unit::ST)) {
-    const SectionFlag stored{Unit::ST, Unit::SEQ, 0, false, numFlagIds - 1};
-    emitFlag(Opcode::setf, stored, 1);
-    emitFlag(Opcode::waitf, stored, 1);
-    order.publish(Unit::ST);
-  } else {
-    fence();
-  }
-  Instruction barrier;
-  barrier.opcode = Opcode::bar;
-  barrier.mask = mask;
-  emit(std::move(barrier));
 }
 
 void Stream::restore(const State &state) {

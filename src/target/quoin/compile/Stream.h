@@ -50,6 +50,8 @@ public:
   void begin();
   /// Ends it. `overlaps` false: units wait for one another.
   void end(bool overlaps = true);
+  /// Ends it behind a meeting. What it loads at its beginning from ranges that are ready comes before the meeting.
+  void endBehindMeeting(uint32_t mask, llvm::function_ref<bool(const FarRange &)> isReady);
   void abandon() { begin(); }
   const Section &current() const { return section; }
   /// Of the section.
@@ -144,6 +146,11 @@ private:
   void emitTurns();
   void emitGenerators();
   void emitItems(const FlagPlan &plan);
+  std::vector<size_t> earlyLoads(llvm::function_ref<bool(const FarRange &)> isReady) const;
+  void emitEarly(llvm::ArrayRef<size_t> loads);
+  void emitFlagged(const FlagPlan &plan);
+  void meet(uint32_t mask, llvm::ArrayRef<size_t> loads);
+  void endWithFlags(bool overlaps);
   void emitCompute(const FlagPlan &plan, size_t at, uint8_t loops);
   void emitInOrder();
   void fence();
