@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import onnx
 import perpend
 import pytest
+import torch
 from cli.tool import BUILD
 from python.test_accelerators import RANDOM, expect, floats, model_of, node
 
@@ -233,3 +235,30 @@ def test_cores_share_rows_without_a_border(rows: int, tmp_path: Path) -> None:
     assert run.stdout == "verified\n", run.stderr
     subprocess.run([BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"], check=True, timeout=120)
     assert all(core["units"]["ST"]["busy"] for core in json.loads(report.read_text())["cores"])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "attributes"),
+    [
+        ((3, 3), {"padding": 1}),
+        ((3, 3), {"padding": 1, "stride": 2}),
+        ((5, 3), {"padding": (2, 1)}),
+        ((3, 3), {"padding": 2, "dilation": 2}),
+    ],
+)
+def test_an_image_comes_in_chunks_of_channels(kernel: tuple[int, int], attributes: Any, tmp_path: Path) -> None:
+    """A core has a single tile, of which products begin with some of the channels, while others are loaded."""
+    torch.manual_seed(0)
+    first, second = torch.nn.Conv2d(128, 128, 1), torch.nn.Conv2d(128, 32, kernel, **attributes)
+    x = torch.randn(2, 128, 28, 28).half()
+    net = torch.nn.Sequential(first, torch.nn.ReLU(), second).half().eval()
+    model = perpend.import_model(net, example_inputs=(x,))
+    (wanted,) = model.evaluate(x.numpy())
+    path = tmp_path / "program.qn"
+    model.compile(str(path), {"target": "quoin:c8"})
+    (got,) = perpend.load(str(path))(x.numpy())
+    np.testing.assert_allclose(got.astype(np.float32), wanted.astype(np.float32), rtol=4e-3, atol=4e-3)
+    run = subprocess.run([BUILD / "bin" / "quoin-verify", path], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "verified\n", run.stderr
+    run = subprocess.run([BUILD / "bin" / "quoin-dis", path], capture_output=True, text=True, timeout=120)
+    assert re.search(r" ld\.3d f16 .*e0=(32|64), e1=\d+, e2=\d+, s1=\(\1,128,", run.stdout)

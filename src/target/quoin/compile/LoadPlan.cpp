@@ -77,18 +77,21 @@ LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims, int64_t row) {
 }
 
 LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims) {
-  std::array<LoadLevel, 2> levels;
-  levels[1].pitch = 0;
+  std::array<LoadLevel, boxRank> levels;
+  for (LoadLevel &level : llvm::MutableArrayRef(levels).drop_front())
+    level.pitch = 0;
   for (LoadDim &dim : dims)
     levels[dim.level].add(&dim);
-  const int64_t row = levels[0].count;
-  for (LoadDim &dim : dims)
-    dim.near = dim.level ? dim.stride / levels[1].pitch * row : dim.stride;
   LoadPlan plan;
-  plan.extents = {row, levels[1].count, 1};
-  plan.from = {1, levels[1].pitch, 0};
-  plan.to = {1, row, 0};
-  plan.elements = row * levels[1].count;
+  plan.elements = 1;
+  for (auto [number, level] : llvm::enumerate(levels)) {
+    for (LoadDim *dim : level.dims)
+      dim->near = dim->stride / level.pitch * plan.elements;
+    plan.extents[number] = level.count;
+    plan.from[number] = level.pitch;
+    plan.to[number] = level.pitch ? plan.elements : 0;
+    plan.elements *= level.count;
+  }
   return plan;
 }
 

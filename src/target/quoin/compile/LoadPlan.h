@@ -37,7 +37,8 @@ struct LoadPlan {
 LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims, int64_t row = 0);
 
 /// Of an image that has a border: dimensions of level 0 make lines, which do not overlap in L1, and those of level 1 go
-/// from line to line, which may be no further than from pixel to pixel.
+/// from line to line, which may be no further than from pixel to pixel. Where a part of each pixel is loaded, level 0
+/// is that part, and lines of pixels and what goes from line to line are a level further out.
 LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims);
 
 } // namespace perpend::quoin

@@ -66,7 +66,9 @@ void MatrixNest::orderLoops() {
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
     if (!isAround(loop))
       continue;
-    if (nest.loops[loop].isReduced)
+    if (loop == chunkLoop)
+      sums.insert(sums.begin(), loop);
+    else if (nest.loops[loop].isReduced)
       sums.push_back(loop);
     else if (changes(false, loop) && changes(true, loop))
       spatial.push_back(loop);
@@ -121,6 +123,8 @@ bool MatrixNest::makeRooms() {
   using enum MatrixRooms::Role;
   if (!rooms->pieceTurn)
     rooms->pieceTurn = stream.newTurn();
+  if (chunkLoop && !rooms->chunkTurn)
+    rooms->chunkTurn = stream.newTurn();
   if (isDepthwise && tiling.isInBlocks() && !rooms->blockTurn)
     rooms->blockTurn = stream.newTurn();
   const unsigned tileTurn = turnOf(static_cast<unsigned>(spatial.size())), pieceTurn = *rooms->pieceTurn;
@@ -134,8 +138,12 @@ bool MatrixNest::makeRooms() {
       for (unsigned loop : heldLoops(isRight))
         bytes *= static_cast<uint64_t>(nest.loops[loop].extent);
     }
-    const unsigned turn = tiling.hold[isRight] == Hold::Pieces ? pieceTurn : turnOf(holdLevel[isRight]);
-    if (tiling.hold[isRight] != Hold::Pieces && turn != 0 && tiling.slots[isRight] == 2 && !rooms->loadTurns[isRight])
+    const bool isChunk = !isRight && chunkLoop;
+    const unsigned turn = isChunk                                ? *rooms->chunkTurn
+                          : tiling.hold[isRight] == Hold::Pieces ? pieceTurn
+                                                                 : turnOf(holdLevel[isRight]);
+    if (!isChunk && tiling.hold[isRight] != Hold::Pieces && turn != 0 && tiling.slots[isRight] == 2 &&
+        !rooms->loadTurns[isRight])
       rooms->loadTurns[isRight] = stream.newTurn();
     const uint64_t fed =
         isDepthwise ? depthwiseBytes()[isRight] : fractals(isRight ? tile[N] : productRows(), tile[K], size);
@@ -295,6 +303,11 @@ bool MatrixNest::emitSums() {
   for (unsigned loop : sums) {
     mask |= static_cast<uint8_t>(1u << *loopNumbers[loop]);
     stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
+    if (loop != chunkLoop)
+      continue;
+    stream.beginTurn(*rooms->chunkTurn);
+    if (!emitHeld(false))
+      return false;
   }
   if (whole > 1) {
     const auto pieces = static_cast<unsigned>(nest.loops.size());
@@ -312,8 +325,11 @@ bool MatrixNest::emitSums() {
   }
   if (rest && !emitPiece(whole * tile[K], rest, mask, whole == 0))
     return false;
-  while (stream.depth() > spatial.size())
+  while (stream.depth() > spatial.size()) {
+    if (chunkLoop && stream.depth() == spatial.size() + 1)
+      stream.endTurn(*rooms->chunkTurn);
     stream.closeLoop();
+  }
   return true;
 }
 
@@ -344,7 +360,8 @@ bool MatrixNest::emitHeldAt(unsigned level) {
   if (level == 0 && !emitSides())
     return false;
   for (bool isRight : {false, true}) {
-    if (tiling.hold[isRight] == Hold::Pieces || holdLevel[isRight] != level || isAhead(isRight, level))
+    if (tiling.hold[isRight] == Hold::Pieces || holdLevel[isRight] != level || isAhead(isRight, level) ||
+        (!isRight && chunkLoop))
       continue;
     const bool isSame = level == 0 && isOnePart[isRight ? N : M];
     if (isSame && rooms->isLoaded[isRight])
@@ -419,6 +436,7 @@ bool MatrixNest::emitWhole(MatrixRooms &shared) {
   rooms = &shared;
   MatrixNest rest(*this);
   MatrixRooms restRooms;
+  cutIntoChunks();
   orderLoops();
   if (!makeRooms())
     return false;

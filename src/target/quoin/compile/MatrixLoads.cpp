@@ -89,7 +89,7 @@ bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
   SmallVector<unsigned, 8> loops = isDepthwise ? SmallVector<unsigned, 8>() : heldLoops(isRight);
   const unsigned depth = stream.depth();
   SmallVector<Advance, 8> far, near;
-  for (auto [level, loop] : llvm::enumerate(ArrayRef(spatial).take_front(depth)))
+  for (auto [level, loop] : llvm::enumerate(ArrayRef(outer).take_front(depth)))
     far.push_back({static_cast<unsigned>(level), held.access.strides[loop] * size});
   auto block = static_cast<int64_t>(blockBytes(isRight));
   SmallVector<LoadDim, 2> inner;

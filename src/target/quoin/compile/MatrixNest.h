@@ -46,6 +46,8 @@ struct Tiling {
   // Of a depthwise nest.
   int64_t line = 0;  ///< pixels of the parts that its lines are cut into; 0: they are whole
   int64_t block = 0; ///< rows of a tile that are in the matrix unit's memories at once; 0: all
+  // Of a window.
+  int64_t chunk = 0; ///< elements of the sum that are loaded at once; 0: all
 
   bool isInBlocks() const { return block && block < tile[M]; }
 };
@@ -122,6 +124,8 @@ private:
   bool emitProduct(int64_t base, int64_t k, uint8_t loopMask, bool isFirst);
   bool emitFeed(bool isRight, int64_t base, int64_t k);
   bool mayHoldWindow() const;
+  void addChunked(std::vector<Tiling> &tilings) const;
+  void cutIntoChunks();
   llvm::SmallVector<unsigned, 8> windowLoops() const;
   bool isWindow(bool isRight) const {
     return tiling.hold[isRight] == Hold::Window || tiling.hold[isRight] == Hold::Lines;
@@ -272,6 +276,7 @@ private:
   llvm::SmallVector<unsigned, 4> prologue, sides; ///< of a computed factor: what is applied, and what it reads besides
   std::map<unsigned, unsigned> prologueRooms;     ///< of what has been applied
   std::array<int, numAxes> axes = {-1, -1, -1};
+  std::optional<unsigned> chunkLoop; ///< of the sum, in which parts of a window are loaded
   const Ring *ring = nullptr;
   MatrixNest *odd = nullptr; ///< the ring's odd rows
   bool isOdd = false;        ///< this is them: the right factor is there

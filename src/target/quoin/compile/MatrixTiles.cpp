@@ -304,7 +304,10 @@ std::vector<Tiling> MatrixNest::tilings() const {
                 best.consider(tiling);
               }
       }
-  return best.found();
+  std::vector<Tiling> found = best.found();
+  if (formula.window)
+    addChunked(found);
+  return found;
 }
 
 } // namespace perpend::quoin

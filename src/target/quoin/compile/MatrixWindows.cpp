@@ -16,10 +16,38 @@ namespace perpend::quoin {
 llvm::SmallVector<unsigned, 8> MatrixNest::windowLoops() const {
   llvm::SmallVector<unsigned, 8> loops;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop)
-    if (isAround(loop) && nest.loops[loop].isReduced && changes(false, loop) &&
+    if (isAround(loop) && nest.loops[loop].isReduced && changes(false, loop) && loop != chunkLoop &&
         (!rooms || llvm::is_contained(sums, loop)))
       loops.push_back(loop);
   return loops;
+}
+
+/// A single tile waits for all of its window. If that comes in chunks of the sum, it waits for the first one.
+void MatrixNest::addChunked(std::vector<Tiling> &tilings) const {
+  constexpr int64_t line = 64; // bytes
+  const int64_t sum = extentOf(K);
+  for (size_t index = 0, count = tilings.size(); index < count; ++index)
+    for (int64_t chunks : {2, 4}) {
+      Tiling tiling = tilings[index];
+      tiling.chunk = sum / chunks;
+      const bool isOne = tiling.tile[M] == extentOf(M) && tiling.tile[N] == extentOf(N);
+      const bool isWindow = tiling.hold[0] == Hold::Window || tiling.hold[0] == Hold::Lines;
+      if (!isOne || !isWindow || sum % chunks || tiling.chunk * sizeOf(left.type) % line)
+        continue;
+      tiling.slots[0] = 2;
+      tiling.tile[K] = std::min(tiling.tile[K], tiling.chunk);
+      tilings.push_back(tiling);
+    }
+}
+
+/// A loop over chunks of the sum.
+void MatrixNest::cutIntoChunks() {
+  if (!tiling.chunk || tiling.chunk == extentOf(K))
+    return;
+  chunkLoop = static_cast<unsigned>(nest.loops.size());
+  nest.loops.push_back({extentOf(K) / tiling.chunk, true});
+  forEachAccess([&](ElementAccess &access) { access.strides.push_back(strideOf(access, K) * tiling.chunk); });
+  nest.loops[axes[K]].extent = tiling.chunk;
 }
 
 bool MatrixNest::mayHoldWindow() const {
@@ -47,18 +75,20 @@ bool MatrixNest::findLevels(llvm::MutableArrayRef<LoadDim> dims, llvm::ArrayRef<
     else
       pixel = std::gcd(pixel, std::gcd(strideOf(left.access, M), left.access.strides[border.reduced]));
   int64_t within = extentOf(K);
+  const unsigned pixels = chunkLoop ? 1 : 0, lines = pixels + 1; // levels
+  dims[1].level = pixels;
   if (rowLoop)
-    dims[2].level = 1;
+    dims[2].level = lines;
   for (auto [loop, dim] : llvm::zip_equal(loops, dims.take_back(loops.size()))) {
     const auto border = llvm::find_if(nest.borders, [&](const auto &each) { return each.reduced == loop; });
     const int64_t further = dim.stride * (dim.extent - 1);
     if (border != nest.borders.end())
-      dim.level = border->loop == rowLoop;
+      dim.level = border->loop == rowLoop ? lines : pixels;
     else if (pixel && within + further > pixel)
-      dim.level = 1;
+      dim.level = lines;
     else
       within += further;
-    if (border == nest.borders.end() && dim.level && hasBorderOfLines)
+    if (border == nest.borders.end() && dim.level == lines && hasBorderOfLines)
       return false;
   }
   return !pixel || within <= pixel;
