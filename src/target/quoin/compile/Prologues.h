@@ -13,8 +13,8 @@
 
 namespace perpend::quoin {
 
-/// Steps whose results only the left factor of one product is read from become parts of that step, where that is
-/// estimated to take no longer, and memory holds what they read for as long.
+/// A step whose result is read only as the left factor of one product becomes part of that product's step, where that
+/// is estimated to take no longer, and memory holds what it reads for as long.
 void joinPrologues(MainProgram &main, const Config &config, const Decisions &decisions);
 
 /// Whether the scalar core runs a step whose nests do more than its kernel.
