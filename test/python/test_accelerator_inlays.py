@@ -100,8 +100,8 @@ def written_by(module: perpend.Module, target: str, folder: Path) -> int:
 
 
 def saved(model: Any, target: str, folder: Path) -> int:
-    """Bytes that are not written to LLB because values lie inside of others."""
-    inside, apart = (written(model, each, folder) for each in (target, f"{target},-sharing"))
+    """Bytes that are not written to LLB because values lie inside of others, beside no copies of constants."""
+    inside, apart = (written(model, f"{target},-ahead{each}", folder) for each in ("", ",-sharing"))
     return apart - inside
 
 
