@@ -29,6 +29,8 @@ namespace {
 
 /// Of what begins in main memory: a DMA burst, and a line of the race check.
 constexpr uint64_t alignment = 64;
+constexpr StringLiteral giveNumbers = "give symbols as numbers (--dim n=4; in Python, dims={\"n\": 4} or no "
+                                      "dynamic_shapes), or compile for a processor";
 /// Of a program that calls functions.
 constexpr uint64_t leastHeapBytes = uint64_t{4} << 20;
 
@@ -57,7 +59,7 @@ private:
   LogicalResult addCheck(host::CheckOp check);
   /// Errors: no function of the runtime's library that needs no operating system.
   LogicalResult checkFunction(host::CallOp call);
-  LogicalResult unsupported(Operation *op, StringRef what, StringRef hint = {});
+  LogicalResult unsupported(Operation *op, StringRef what, StringRef hint = "compile for a processor");
 
   Range take(uint64_t bytes);
   std::vector<Range> nearNow() const;
@@ -94,11 +96,7 @@ static std::string locationOf(Operation *op) {
 }
 
 LogicalResult Planner::unsupported(Operation *op, StringRef what, StringRef hint) {
-  return op->emitError("a program of an accelerator cannot have ")
-         << what
-         << graph::Hint(hint.empty() ? "give symbols as numbers (--dim n=4; in Python, dims={\"n\": 4} or no "
-                                       "dynamic_shapes), or compile for a processor"
-                                     : hint);
+  return op->emitError("a program of an accelerator cannot have ") << what << graph::Hint(hint);
 }
 
 Range Planner::take(uint64_t bytes) {
@@ -110,7 +108,7 @@ Range Planner::take(uint64_t bytes) {
 FailureOr<int64_t> Planner::numberOf(Operation *op, const SymbolicInt &value) {
   if (std::optional<int64_t> number = value.constant())
     return *number;
-  return unsupported(op, "the size " + value.str());
+  return unsupported(op, "the size " + value.str(), giveNumbers);
 }
 
 FailureOr<uint64_t> Planner::bytesOf(Operation *op, host::PlaceType type) {
@@ -187,7 +185,7 @@ LogicalResult Planner::placeMemory() {
   for (StringRef memory : host::arenaMemoriesOf(entry)) {
     std::optional<host::Arena> arena = host::planArena(entry, memory, ranges, sizeOf);
     if (!arena || arena->bytes < 0)
-      return unsupported(entry, "buffers whose sizes are no numbers");
+      return unsupported(entry, "buffers whose sizes are no numbers", giveNumbers);
     const auto bytes = static_cast<uint64_t>(arena->bytes);
     const bool isFar = memory == host::hostMemory;
     const Range &range = isFar ? program.arena = take(bytes) : program.near = {0, bytes};
@@ -266,7 +264,7 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
     step.outputs.push_back(valueOf(place));
   if (tile::hasScratch(function)) {
     if (isa<host::RoomType>(launch.getScratch().getType()))
-      return unsupported(launch, "scratch memory whose size a run decides");
+      return unsupported(launch, "scratch memory whose size a run decides", giveNumbers);
     step.scratch = spots.at(launch.getScratch());
     step.scratchArena = arenaOf(launch.getScratch());
   }
@@ -383,7 +381,7 @@ LogicalResult Planner::addCall(host::CallOp call) {
 FailureOr<MainProgram> Planner::planDynamic(std::string cause) {
   for (const std::string &symbol : entry.symbolNames())
     if (!llvm::is_contained(entry.dataSymbolNames(), symbol))
-      return unsupported(entry, "the symbol '" + symbol + "'");
+      return unsupported(entry, "the symbol '" + symbol + "'", giveNumbers);
   program.dynamic.emplace();
   program.dynamic->cause = std::move(cause);
   WalkResult calls = entry.walk([&](host::CallOp call) {
