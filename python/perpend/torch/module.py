@@ -68,8 +68,8 @@ class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
 
 
 class AcceleratorModule(AcceleratorModel):
-    """A program of an accelerator that takes and returns what the original module does. Results are tensors, unless all
-    arguments are arrays of NumPy."""
+    """A program of an accelerator that takes and returns what the original module does. Results are tensors if an
+    argument is one, or there are none; else arrays of NumPy."""
 
     def __init__(self, path: str, structure: Structure) -> None:
         super().__init__(path)

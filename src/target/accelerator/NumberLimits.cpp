@@ -42,6 +42,14 @@ std::optional<NumberLimits> limitsOf(host::CheckOp check) {
   return std::nullopt;
 }
 
+/// Whether nothing stands between it and what reads the number: the memory of a number is another value's from then on.
+static bool followsRead(host::CheckOp check, StringRef symbol) {
+  for (Operation *op = check->getPrevNode(); isa_and_nonnull<host::ReadOp, host::CheckOp>(op); op = op->getPrevNode())
+    if (auto read = dyn_cast<host::ReadOp>(op); read && read.getSymbol() == symbol)
+      return true;
+  return false;
+}
+
 std::set<std::string> limitedSymbolsOf(host::EntryOp entry) {
   std::set<std::string> names, others;
   for (const std::string &name : entry.dataSymbolNames())
@@ -50,8 +58,9 @@ std::set<std::string> limitedSymbolsOf(host::EntryOp entry) {
     for (const SymbolicInt &extent : graph::shapeOf(entry.tensorOf(value)))
       extent.symbols(others);
   entry.getBody().walk([&](Operation *op) {
-    if (auto check = dyn_cast<host::CheckOp>(op); check && check->getParentOp() == entry && limitsOf(check))
-      return;
+    if (auto check = dyn_cast<host::CheckOp>(op); check && check->getParentOp() == entry)
+      if (std::optional<NumberLimits> limits = limitsOf(check); limits && followsRead(check, limits->symbol))
+        return;
     if (auto read = dyn_cast<host::ReadOp>(op);
         read && !read.getPlace().getType().getTensor().getElementType().isInteger(64))
       others.insert(read.getSymbol().str());
